@@ -49,7 +49,7 @@ endfunction()
 # muster_sources(PROGRAM a.c ...): gives PROGRAM these sources, after what it links. A source is compiled
 # once for all programs that have it, in an object library of its own, with what the first of them links.
 # All that layers add to the flags is where foreign headers are, and a source that compiles for one
-# program finds its headers for all. Nor has a program flags of its own: what needs some is a target that
+# program finds its headers for all. A program has no flags of its own, either: what needs some is a target that
 # has them, of which the program takes the $<TARGET_OBJECTS>, as in tests/bench.
 function(muster_sources program)
 	get_target_property(links ${program} LINK_LIBRARIES)

@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 
 def files_of(patterns):
-    """Those of the checkout; a pattern that matches none is a mistake, not an input less."""
+    """The files of the checkout that match. A pattern that matches none is a mistake."""
     found = set()
     for pattern in patterns:
         matches = [path for path in ROOT.glob(pattern) if path.is_file()]

@@ -9,12 +9,12 @@ A test that passes below it with many seeds does not depend on a process being s
 The exit status is the command's, or 128 + N after a signal N, which the command is sent too.
 
 A process or thread is frozen by the freezer of cgroup v2, which nobody who is frozen can notice but
-by a clock. The command runs in a cgroup of its own below that of this process. Who is to stand
-still is moved to a frozen cgroup below that one, and back. Where there is no such freezer, or with
---signals, processes are stopped by SIGSTOP. A process that was stopped already is left
-alone. A test that stops processes itself is not to be believed then.
+by a clock. The command runs in a cgroup of its own below that of this process. A process that is to
+stand still is moved to a frozen cgroup below that one, and back. Where there is no such freezer, or
+with --signals, processes are stopped by SIGSTOP. A process that was stopped already is left alone.
+A test that stops processes itself is not to be believed then.
 
-Whoever is frozen goes on when this process ends, unless that is killed by SIGKILL. The freezer ends
+A frozen process goes on when this process ends, unless that is killed by SIGKILL. The freezer ends
 some system calls with EINTR, such as epoll_wait(). Seeds give the same choices, not the same run:
 who is there to be chosen depends on the command.
 """
@@ -108,7 +108,7 @@ class Cgroups:
         self.move(self.all, victim)
 
     def close(self):
-        """Whoever is left lives on in the cgroup above."""
+        """Processes that are left live on in the cgroup above."""
         if os.path.exists(self.ice):
             write(f"{self.ice}/cgroup.freeze", "0")
         for pid in self.processes():
@@ -184,7 +184,7 @@ class Signals:
 
 
 class Frozen:
-    """Who is frozen, and until when."""
+    """The processes that are frozen, and until when."""
 
     def __init__(self, freezer, a):
         self.freezer, self.a = freezer, a

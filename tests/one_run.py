@@ -60,7 +60,7 @@ def launcher(preset):
 
 
 def tests_of(preset, a):
-    """Those of one build that are to run, each with the build's name before its own."""
+    """The tests of one build that are to run, each with the build's name before its own."""
     shown = subprocess.run(["ctest", "--test-dir", a.builds / preset, "--show-only=json-v1"],
                            capture_output=True, text=True, check=True)
     before = launcher(preset)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Linked into tests that are labelled one-thread, which the thread sanitizer does not look at: in
- * the place of what starts a thread. Whoever gets here takes the label off (cmake/muster.cmake).
+ * the place of what starts a thread. A test that gets here must lose the label
+ * (cmake/muster.cmake).
  */
 #include <pthread.h>
 

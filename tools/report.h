@@ -14,7 +14,7 @@ const char *mst_report_job_state(uint32_t state);
 const char *mst_report_rank_state(uint32_t state);
 const char *mst_report_server_state(uint32_t state);
 
-/* Who may join a job: a word, and what it means. @access: enum mst_access. */
+/* Which peers may join a job: a word, and what it means. @access: enum mst_access. */
 const char *mst_report_access(uint32_t access);
 const char *mst_report_access_means(uint32_t access);
 
@@ -50,7 +50,7 @@ void mst_report_policies(const struct mst_status *job, FILE *out);
 void mst_report_norms(const struct mst_job_snapshot *s, FILE *out);
 /* Which samples counted of those that were pushed, in a line. Nothing where none were pushed. */
 void mst_report_counted(const struct mst_job_snapshot *s, FILE *out);
-/* Whose state was larger than --state-max, in a line. Nothing where none was. */
+/* Prints a line with the rank whose state was larger than --state-max. Nothing where none was. */
 void mst_report_state(const struct mst_status *job, FILE *out);
 /* How many contributions the rank has pushed that have a verdict. */
 uint64_t mst_report_pushed(const struct mst_status_rank *row);

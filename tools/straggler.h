@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who holds a job up: the one rank worth naming, and the evidence. Pure.
+ * Finds the rank that holds a job up, if there is one worth naming, and the evidence. Pure.
  *
  * While a job runs, figures are the recent ones, and of a job that has ended those of all of it. In
  * this order:
@@ -49,7 +49,7 @@ struct mst_gradients mst_straggler_gradients(const struct mst_status_rank *row, 
 
 /* A few words for a live line ("rank 3 late 45 %"); empty for NONE. */
 void mst_straggler_words(const struct mst_straggler *g, char *out, size_t len);
-/* Who, by how much, how often: a whole sentence, for NONE too. */
+/* The rank, by how much, how often: a whole sentence, for NONE too. */
 void mst_straggler_reason(const struct mst_straggler *g, char *out, size_t len);
 
 #endif

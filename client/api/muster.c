@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of include/muster/muster.h, but for muster_train() and those of beside.c, report.c and
- * states.c. Whoever follows a gradient from muster_push() to muster_wait() begins here, and goes
- * forward: each call enters, which looks whether the session still stands; then the core decides,
- * and the parts of client/api/handle.h act. */
+ * states.c. A reader who follows a gradient from muster_push() to muster_wait() begins here, and
+ * goes forward: each call enters, which looks whether the session still stands; then the core
+ * decides, and the parts of client/api/handle.h act. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

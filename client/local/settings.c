@@ -107,10 +107,11 @@ static bool read_number(const char *text, int32_t min, int32_t *out)
 }
 
 /*
- * Who gives a process its rank, the first that is set: the user, and then the launcher that is
- * nearest to the process. srun or mpirun may start one torchrun on each host, which starts the
- * workers, so torchrun comes first; it sets WORLD_SIZE with RANK, and RANK alone may be anybody's.
- * mpirun may run within what srun has started, or in an sbatch script, so it comes before Slurm.
+ * What gives a process its rank. The first that is set holds: the user's, then that of the launcher
+ * that is nearest to the process. srun or mpirun may start one torchrun on each host, which starts
+ * the workers, so torchrun comes first; it sets WORLD_SIZE with RANK, and RANK alone may be
+ * anybody's. mpirun may run within what srun has started, or in an sbatch script, so it comes
+ * before Slurm.
  */
 static const struct rank_variable {
 	const char *name;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The progress engine of a handle: it takes in what has come on the control connection and on the
- * links, notices when the session has ended, and sleeps until more may have come. Whoever waits for
- * anything, waits with it. Every sleep has an end, and every end a sentence.
+ * links, notices when the session has ended, and sleeps until more may have come. All
+ * waiting of the library is done here. Every sleep has an end, and every end has a sentence.
  */
 #ifndef MST_CLIENT_SESSION_ENGINE_H
 #define MST_CLIENT_SESSION_ENGINE_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose turn it is to write the lines of a program, and how a process that ends takes the turn.
+ * The turn to write the lines of a program: which thread has it, and how a process that ends takes
+ * it.
  *
  * While a program runs, one thread writes (log_writer.c). The thread that ends the process writes
  * what is left itself: by exit(), by a failed assertion, or in the handler of a fatal signal. So no

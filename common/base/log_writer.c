@@ -4,9 +4,9 @@
  * waits at most while a line is copied. What a process does that ends, log_end.h says.
  *
  * Standard error stays blocking. O_NONBLOCK belongs to the open file, which other processes share;
- * their own writes would be cut short. Nor would poll() before each write do: another process may
- * take the room in between, and a terminal that has room for one byte blocks for the rest of a
- * line.
+ * their own writes would be cut short. To call poll() before each write would not be enough,
+ * either: another process may take the room in between, and a terminal that has room for one byte
+ * blocks for the rest of a line.
  */
 #include "common/base/log_writer.h"
 

@@ -30,8 +30,8 @@ struct mst_fabric {
 	uint8_t retries;     /* more attempts, at most 6: 7 is for ever on some devices */
 	bool relaxed_ordering;
 	bool huge_pages; /* for what is large, where they can be had; an acceptor's say */
-	/* Whose processes may call at a listener of this host, beside the own user's; -1:
-	 * nobody's. */
+	/* A group whose processes may call at a listener of this host, beside those of the own
+	 * user; -1: there is none. */
 	int64_t group;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who the peer of a control stream is, as far as the stream knows, and what it may do.
+ * The peer of a control stream: its name, as far as the stream knows it, and what it may do.
  */
 #ifndef MST_TRANSPORT_PRINCIPAL_H
 #define MST_TRANSPORT_PRINCIPAL_H

@@ -271,7 +271,7 @@ static bool post_waiting(struct mst_queue *q)
 	return !q->dirty;
 }
 
-/* Whoever only puts has completions to take in, too: they make room, and open the link. */
+/* A caller that only puts takes in completions here, too: they make room, and open the link. */
 static void flush(struct mst_queue *q)
 {
 	if (q->open && post_waiting(q))

@@ -56,7 +56,7 @@ struct mst_stream_ops {
 	const char *(*why)(const struct mst_stream *s);
 	/* In a child of fork() the peer and the parent notice nothing of it. */
 	void (*close)(struct mst_stream *s); /* accepts NULL */
-	/* Who the peer is. The answer is the same during the life of the stream. */
+	/* Tells who the peer is. The answer is the same during the life of the stream. */
 	void (*principal)(const struct mst_stream *s, struct mst_principal *out);
 	/* Descriptors to sleep on in epoll; -1: there is none, step by the clock. */
 	int (*stream_fd)(const struct mst_stream *s);

@@ -319,10 +319,10 @@ struct mst_status {
 	.norm = (double)NAN, .norm_max = (double)NAN, .heard_ns = MST_NOT_KNOWN,                   \
 	.handed_in_ns = MST_NOT_KNOWN
 
-/* Who may join a job, and ask for changes of it. */
+/* The peers that may join a job, and ask for changes of it. */
 enum mst_access {
 	MST_ACCESS_LOCAL,        /* every user of the leader's host: it listens on loopback */
-	MST_ACCESS_CERTIFICATES, /* whoever has a certificate, by its role */
+	MST_ACCESS_CERTIFICATES, /* every peer with a certificate, by its role */
 	MST_ACCESS_INSECURE,     /* whoever reaches the port */
 };
 enum mst_job_state { MST_JOB_GATHERING, MST_JOB_RUNNING, MST_JOB_FINISHED, MST_JOB_FAILED };

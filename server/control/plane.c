@@ -18,7 +18,7 @@
 #define NAP_MAX_NS (100 * MST_MS)
 #define NAPS_PER_LEASE 16u
 /* How long to sleep while requests wait for room, or messages for them: the data side does not say
- * when it has room again. Nor is epoll asked about connections whose messages wait. */
+ * when it has room again. Epoll is not asked about connections whose messages wait. */
 #define REQUESTS_NAP_NS MST_MS
 
 struct mst_plane {

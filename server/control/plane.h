@@ -32,7 +32,8 @@ struct mst_plane_cfg {
 	enum mst_access access; /* as mst_server_options_access() says; for the status */
 	/* Where the leader records how gradients end, if the options say so; outlives the plane. */
 	struct mst_recording *recording;
-	/* Who writes checkpoints, if the options say so, else NULL; outlives the plane. */
+	/* The writer of checkpoints, if the options ask for any, else NULL. It outlives the
+	 * plane. */
 	struct mst_archive *archive;
 	/* true: links and the data side are made by threads of their own; false: by the step that
 	 * is asked for them. */

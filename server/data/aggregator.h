@@ -4,10 +4,10 @@
  * executes the ledger's decisions in order and reports what arrives; it never decides. Its calls
  * come from one thread; it allocates in mst_aggregator_new() only.
  *
- * Decisions that move no data (verdicts, grants, hints, ends) take effect at once. Those that do
- * (sums, commits, answers) become tasks in one queue and are worked off chunk by chunk, in order,
- * so that polling goes on meanwhile. The arithmetic is divided among shards, each with a range of
- * its own: the first is worked on in this thread, the others may have theirs.
+ * Decisions that move no data (verdicts, grants, hints, ends) take effect at once. Decisions that
+ * move data (sums, commits, answers) become tasks in one queue and are worked off chunk by chunk,
+ * in order, so that polling goes on meanwhile. The arithmetic is divided among shards, each with a
+ * range of its own: the first is worked on in this thread, the others may have theirs.
  */
 #ifndef MST_SERVER_DATA_AGGREGATOR_H
 #define MST_SERVER_DATA_AGGREGATOR_H

@@ -134,8 +134,8 @@ struct mst_aggregator {
 	struct mst_task *queue;
 	uint32_t queue_size, queue_head, queue_count;
 	uint32_t queue_begun; /* tasks begun: a commit that waits holds up those after it */
-	/* Of those in the queue that move data, by number modulo queue_size; and how many there
-	 * ever were, which is what tells the shards of one more. */
+	/* The tasks in the queue that move data, by number modulo queue_size. work_count is how
+	 * many there ever were: when it grows, the shards know of one more. */
 	const struct mst_task **work;
 	uint64_t work_count;
 	_Atomic uint64_t work_posted;
@@ -154,8 +154,8 @@ struct mst_aggregator {
 	struct mst_kept_vectors {
 		float *theta; /* servers own 16-bit results: the parameters in f32, else NULL */
 		float *state[MST_STATES_MAX]; /* the optimiser's; NULL: not kept */
-		/* Whose they are when all that is decided has been done. What the shards have done
-		 * so far each of them knows of its range: mst_shard_kept(). */
+		/* The version that they have when all decisions have been carried out. What the
+		 * shards have done so far each of them knows of its range: mst_shard_kept(). */
 		uint64_t version;
 	} kept[2];
 	/* The moving average of the parameters; NULL: not kept. It has places of its own, because a
@@ -247,7 +247,7 @@ void mst_task_apply(struct mst_aggregator *a, const struct mst_decision *d);
 void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d);
 /* Its average is to be lent then. */
 void mst_task_lend(struct mst_aggregator *a, const struct mst_decision *d);
-/* The job has ended: no commit waits any more. Those that did are answered to nobody. */
+/* The job has ended: no commit waits any more. The commits that did wait are answered to nobody. */
 void mst_task_apply_none(struct mst_aggregator *a);
 
 static inline void *mst_version_buffer(const struct mst_aggregator *a, uint32_t buffer)

@@ -53,7 +53,8 @@ void mst_aggregator_post_grant(struct mst_aggregator *a, const struct mst_slot *
 	mst_ranks_add(&a->due, slot->session->who.rank);
 }
 
-/* Those only: the worker may be reading the others. @told: each is announced by itself. */
+/* Puts only those that are due: the worker may be reading the others. @told: each put is announced
+ * by itself. */
 static void put_verdicts_and_grants(struct mst_aggregator *a, struct mst_session *session,
 				    bool told)
 {

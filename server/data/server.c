@@ -373,7 +373,7 @@ static void link_session(struct mst_server *s, struct mst_session *session)
 
 /* ---- deciding ---- */
 
-/* Who waits for this decision, if it is the end of a session. */
+/* The session that waits for this decision, if the decision is the end of a session. */
 static struct mst_session *waiting_for(const struct mst_server *s, const struct mst_decision *d)
 {
 	if (d->kind != MST_DO_EVICT)

@@ -42,7 +42,7 @@ struct mst_server;
 /* Bytes this server will allocate and publish, apart from workers' own slots and from what its
  * decider keeps for and of other servers. */
 uint64_t mst_server_bytes(const struct mst_server_cfg *cfg);
-/* Of those, what it publishes. */
+/* The bytes among those that it publishes. */
 uint64_t mst_server_published(const struct mst_server_cfg *cfg);
 
 int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out);

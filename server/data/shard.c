@@ -441,8 +441,9 @@ static bool is_last(const struct mst_shard *s, uint64_t done)
 	return true;
 }
 
-/* Who finishes last tells the aggregator's thread, which may be asleep. In the one order of these
- * stores and loads, whose store is last finds all the others'. */
+/* The shard that finishes last wakes the aggregator's thread, which may be asleep. All these stores
+ * and loads have one order (seq_cst), so the shard whose store is the last sees all other
+ * stores. */
 static void task_end(struct mst_shard *s, const struct mst_task *task)
 {
 	const struct mst_aggregator *a = s->of;

@@ -64,7 +64,7 @@ struct mst_examined {
 };
 /* Valid after the shard is done with @work, which is EXAMINE, and until that is over. */
 const struct mst_examined *mst_shard_examined(const struct mst_shard *s, uint64_t work);
-/* Of which version the vectors on that side are that are updated in place, over the shard's range;
+/* The version that the vectors updated in place have on that side, over the shard's range;
  * MST_VERSION_NONE: they are being written. Its thread, or anybody while no commit writes to that
  * side and every task before has been done. */
 uint64_t mst_shard_kept(const struct mst_shard *s, unsigned side);

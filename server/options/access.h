@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may join a job, and when a server refuses to start because anybody could. Pure. */
+/* Decides which peers may join a job, and refuses to start a server that anybody could join.
+ * Pure. */
 #ifndef MST_SERVER_OPTIONS_ACCESS_H
 #define MST_SERVER_OPTIONS_ACCESS_H
 

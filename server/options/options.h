@@ -30,7 +30,7 @@ enum mst_lr_scale { MST_LR_SCALE_AUTO, MST_LR_SCALE_LINEAR, MST_LR_SCALE_NONE };
 /* The value, less one, is an enum mst_late. */
 enum mst_late_choice { MST_LATE_AUTO, MST_LATE_DROP_CHOICE, MST_LATE_REJECT_CHOICE };
 
-/* Who may end the job while it runs: its workers, too, or an operator alone. */
+/* The peers that may end the job while it runs: its workers, too, or an operator alone. */
 enum mst_finish_right { MST_FINISH_BY_WORKER, MST_FINISH_BY_OPERATOR };
 
 /* The options as given; each row of mst_server_table fills one field. */
@@ -115,10 +115,9 @@ static inline bool mst_server_options_tls(const struct mst_server_options *o)
 	return o->tls.cert != NULL && o->tls.cert[0] != '\0';
 }
 
-/* Who may join, by the address that this server listens on or joins. A host's name is resolved,
- * which takes as long as the resolver does.
- * @why: a sentence.
- * Return: 0; -EINVAL: anybody could, and the user has not said that it is meant. */
+/* Tells which peers may join, by the address that this server listens on or joins. A host's name is
+ * resolved, which takes as long as the resolver does. @why: a sentence. Return: 0; -EINVAL: anybody
+ * could, and the user has not said that it is meant. */
 int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out, char *why,
 			      size_t why_len);
 

@@ -147,7 +147,7 @@ class Attacker:
             time.sleep(0.05)
 
     def flood(self, open_one, words):
-        """Says that again and again, and reads nothing. Who is hung up on comes again."""
+        """Says that again and again, and reads nothing. A caller that is hung up on comes again."""
         while True:
             s = open_one()
             with contextlib.suppress(OSError):

@@ -92,7 +92,7 @@ def host_lines(load):
 # --- the peers -----------------------------------------------------------------------------------
 
 class Peers:
-    """How each peer is started. Those that are missing are told once and left out."""
+    """How each peer is started. Peers that are missing are told once and left out."""
 
     def __init__(self, args):
         self.build = pathlib.Path(args.build).resolve()

@@ -32,7 +32,7 @@ class Job:
             sys.exit(f"the job does not start:\n{said}")
         self.began = time.monotonic()
         self.address = re.search(r"listens on (\S+): \d+ workers", said)[1]
-        # Whoever writes there must never wait.
+        # The writer of that pipe must never wait.
         self.drain = subprocess.Popen(["cat"], stdin=self.run.stderr, stdout=subprocess.DEVNULL)
 
     def now(self):

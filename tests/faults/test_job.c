@@ -90,7 +90,8 @@ static void *control_main(void *arg)
 	return NULL;
 }
 
-/* Whoever is not struck may stand still for ten seconds, as on a slow host, and take no harm. */
+/* A process that is not struck may stand still for ten seconds, as on a slow host, and take no
+ * harm. */
 static const char *const settings[][2] = {
 	{ "listen", "127.0.0.1:0" }, { "workers", "2" },          { "commits", COMMITS },
 	{ "lease", "30s" },          { "patience", "12s" },       { "join-timeout", "20s" },

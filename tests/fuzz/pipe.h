@@ -38,7 +38,7 @@ void pipe_arrive(struct pipe_link *to, uint32_t imm);
 /* And: it is lost. */
 void pipe_lose(struct pipe_link *to);
 
-/* Who answers the next dial, once; NULL: nobody. */
+/* The link that answers the next dial, once; NULL: none. */
 extern struct mst_link *pipe_answers;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who lives in a world beside its servers: workers that come, compute, push and go; and what
+/* The actors of a world beside its servers: workers that come, compute, push and go; and what
  * befalls all of them (faults.c). */
 #ifndef MST_TESTS_SIM_ACTORS_H
 #define MST_TESTS_SIM_ACTORS_H

@@ -104,8 +104,8 @@ static void check_reason(const struct obs_session *s, const struct expect_item *
 		obs_violated("%" PRIu64 " of rank %" PRIu32 " on version %" PRIu64
 			     " is %s, without a reason",
 			     item->seq, s->rank, item->tag, obs_verdict_name(verdict));
-	/* Each step of bsp waits for it, so it has the newest version, and nothing in its step. Who
-	 * comes again where workers own begins with an old one. */
+	/* Each step of bsp waits for it, so it has the newest version, and nothing in its step. A
+	 * worker that comes again where workers own begins with an old one. */
 	bool behind = (s->incarnation > 1 && obs.plan->owner == MUSTER_WORKERS_OWN) ||
 		      s->has_rested || item->tag < obs.all_since || obs.rule.grace_ns > 0;
 	if (verdict == MUSTER_LATE && item->alone && !obs_repeats() && obs.rule.quorum == 0 &&
@@ -172,8 +172,8 @@ static void check_record(const struct mst_record *r)
 			     r->version);
 }
 
-/* Whoever is missing is waited for so long, and no longer. Where ranks contribute as often as they
- * like nobody is missing. */
+/* The ledger waits for a missing rank so long, and no longer. Where ranks contribute as often as
+ * they like no rank is missing. */
 static void check_patience(void)
 {
 	uint64_t most_ns = obs.plan->patience_ns + obs.plan->lease_ns + SLACK_NS;
@@ -335,8 +335,8 @@ static bool dawdles(const struct obs_session *s, enum mst_evict_why why)
 	       ((m->keep_chance > 0 && m->wait_chance < 1) || m->abandon_chance > 0);
 }
 
-/* Who has died is silent, and silence is noticed after a lease in which the server listened, and
- * no other server was silent. */
+/* A process that has died is silent. Silence is noticed after a lease in which the server listened,
+ * and no other server was silent. */
 static void check_lease(const struct obs_session *s)
 {
 	uint64_t most_ns = 2 * obs.plan->lease_ns + obs_leases_stood_ns() + SLACK_NS;

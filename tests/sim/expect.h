@@ -44,8 +44,8 @@ const char *expect_commit(uint64_t version, struct expect_item *const *items, ui
 /* Its mean is multiplied by @factor, and moves the parameters at @rate. Return: NULL, or what is
  * wrong with that. */
 const char *expect_apply(uint64_t version, float factor, float rate);
-/* Who is in @version may have written over it: nobody knows what it is, nor, where the servers own,
- * those after it up to @newest. */
+/* A contribution in @version may have been written over, so nobody knows its result; where the
+ * servers own, nobody knows the versions after it up to @newest, either. */
 void expect_spoil(uint64_t version, uint64_t newest);
 /* The first element of @bits that is not as it must be; -1: none, or nobody can tell. */
 int64_t expect_differs(uint64_t version, const void *bits);

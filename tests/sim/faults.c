@@ -237,7 +237,7 @@ static void count_moment(uint32_t row, uint32_t server, uint32_t moment)
 	moments[row][SIM_SERVERS_MAX][moment]++;
 }
 
-/* Whoever runs has not gone on yet when it happens. */
+/* The fiber that runs has not gone on yet when the fault happens. */
 void faults_moment(int rank, uint32_t server, uint32_t moment)
 {
 	if (moment >= SIM_MOMENTS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks that take turns on one thread. Whoever runs decides when the turn is over. */
+/* Stacks that take turns on one thread. The fiber that runs decides when its turn is over. */
 #ifndef MST_TESTS_SIM_FIBER_H
 #define MST_TESTS_SIM_FIBER_H
 

@@ -245,8 +245,8 @@ static int push_piece(struct sim_worker *w, const void *own, uint64_t first, uin
 /* What becomes of a gradient. */
 enum gradient { GRADIENT_GIVEN_UP, GRADIENT_DONE, GRADIENT_PARTIAL };
 
-/* In the slot, or in memory of its own, of which every piece is lent. Whoever is asked to hand in
- * writes the rest at once: it is the gradient of fewer samples; or has none.
+/* In the slot, or in memory of its own, of which every piece is lent. A worker that is asked to
+ * hand in writes the rest at once: it is the gradient of fewer samples; or it has none.
  * Return: enum gradient; a negative errno: the session has ended. */
 static int compute(struct sim_worker *w, void *slot)
 {
@@ -490,7 +490,8 @@ static void finish(struct sim_worker *w)
 	(void)told(w, "finish", muster_finish(w->m, "enough"));
 }
 
-/* Whoever has heard of the end, or has closed the handle, may use the memory for something else. */
+/* A worker that has heard of the end, or closed the handle, may use the memory for something
+ * else. */
 static void expect_no_result(const struct sim_worker *w, const char *since)
 {
 	size_t bytes = the_plan->elems * (the_plan->result_type == MUSTER_F32 ? 4 : 2);

@@ -110,7 +110,7 @@ void sim_end_hang_up(struct sim_end *e)
 	if (e->hung)
 		return;
 	e->hung = true;
-	/* Whoever has given the path up may find nobody to tell. */
+	/* An end that has given the path up may find nobody to tell. */
 	if (e->deaf && sim_chance(0.5))
 		return;
 	if (e->error == 0)

@@ -207,8 +207,8 @@ static struct sim_call *call_add(const struct sim_call *like)
 	return c;
 }
 
-/* Who has seen the token of a call that was let in shows it at once, from the same address. Nobody
- * has to be woken: the server asks for the next request. */
+/* A stranger that has seen the token of a call that was let in shows it at once, from the same
+ * address. Nobody has to be woken: the server asks for the next request. */
 static void show_again(const struct sim_call *let_in)
 {
 	struct sim_call *c = call_add(&(struct sim_call){ .state = CALL_WAITS,

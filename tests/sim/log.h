@@ -20,7 +20,7 @@ void log_begin(struct sim_process *of);
 /* The process ends, and gives its log the time that exit() does. Its last fiber calls this. */
 void log_end(struct sim_process *p);
 
-/* Whoever reads it stands still for a while. */
+/* The reader of the log stands still for a while. */
 void log_block(uint64_t span_ns);
 /* A line of the process whose fiber runs. If it is another's: nothing. */
 void log_line(enum mst_log_level level, char *line);

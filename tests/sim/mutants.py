@@ -46,7 +46,8 @@ def texts(mutant):
 
 
 def sample():
-    """Those that are marked; each file of SAMPLED that has mutants must have one among them."""
+    """The mutants that are marked; each file of SAMPLED that has mutants must have one among
+    them."""
     marked = [m for m in MUTANTS if m.get("sample")]
     lacking = {m["file"] for m in MUTANTS} - {m["file"] for m in marked}
     lacking = sorted(f for f in lacking if f.startswith(SAMPLED))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who holds a world against the guarantees of docs/protocol.md. It sees what workers push and are
- * told, what goes over the links, and the stream of decisions; it shares no code with the ledger,
- * the slots, the sums or the client, only the records of common/wire.
+ * The observer holds a world against the guarantees of docs/protocol.md. It sees what workers push
+ * and are told, what goes over the links, and the stream of decisions; it shares no code with the
+ * ledger, the slots, the sums or the client, only the records of common/wire.
  *
  * After every decision and every outcome:
  *   - a contribution is judged once, after its header was put, within the rule's window;

@@ -152,7 +152,7 @@ void obs_start_steps(void);
 /* The open step is committed, and its set is empty. */
 void obs_next_step(void);
 void obs_revive(void);
-/* Those who return have all returned. */
+/* All ranks that were to return have returned. */
 void obs_returned(void);
 void obs_regranted(const struct mst_decision *d);
 void obs_rested(const struct mst_decision *d);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Who asks the leader for another policy, or for the rest of a worker: a process that connects to
- * the control port, asks, and hears the answer. An observer asks for the same, and must be refused.
+/* The operator asks the leader for another policy, or for the rest of a worker. It is a process
+ * that connects to the control port, asks, and gets the answer. An observer asks for the same, and
+ * must be refused.
  */
 #ifndef MST_TESTS_SIM_OPERATOR_H
 #define MST_TESTS_SIM_OPERATOR_H

@@ -191,7 +191,8 @@ void obs_server_ended(uint32_t server, bool well)
 	if (server > 0 && !well && job_is_well && sim_plan_servers_hold(obs.plan))
 		obs_violated("follower %" PRIu32 " says that the job has failed, which it has not",
 			     server);
-	/* Whoever has been told of the end stays for its workers, as long as they may need. */
+	/* A server that has been told of the end stays for its workers, as long as they may
+	 * need. */
 	uint64_t most = notice_most_ns() + obs.plan->patience_ns;
 	if (obs.lost_ns != 0 && sim_now() - obs.lost_ns > most)
 		obs_violated("server %" PRIu32 " stays for %.3f s after another was lost", server,

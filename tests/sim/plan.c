@@ -68,8 +68,8 @@ static void write_policy(struct mst_rand *r, const struct sim_plan *p, const str
 		       text[1]);
 }
 
-/* Whom a trigger asks for less than a batch, or who steps by itself. From a source of its own: all
- * other worlds are what they would be without. */
+/* Workers that a trigger asks for less than a batch, or that step by themselves. From a source of
+ * its own: all other worlds are what they would be without. */
 static void draw_mode(struct sim_plan *p)
 {
 	const struct policy_row *all[POLICY_ROWS];
@@ -158,8 +158,8 @@ static void draw_lamb(struct sim_plan *p)
 		       SIM_LAMB_BETA2, SIM_LAMB_EPSILON, SIM_LAMB_DECAY);
 }
 
-/* Few, and in one world of 25 many. Of those what is drawn comes from a source of its own: all
- * other worlds are what they would be without. */
+/* Few workers, and in one world of 25 many. What is drawn for those comes from a source of its own:
+ * all other worlds are what they would be without. */
 static uint32_t draw_workers(struct mst_rand *r, uint64_t seed)
 {
 	uint32_t few = (uint32_t)between(r, 1, 6);
@@ -233,8 +233,8 @@ static void draw_manners(struct mst_rand *r, struct sim_plan *p)
 	}
 }
 
-/* Who keeps what it has and then waits: its ask goes to the leader alone, and its header to all.
- * Drawn from a source of its own: the rest of the world is what it would be without. */
+/* Workers that keep what they have and then wait: the ask goes to the leader alone, the header to
+ * all. Drawn from a source of its own: the rest of the world is what it would be without. */
 static void draw_keepers(struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -270,7 +270,7 @@ struct muster_tensor sim_plan_tensor(const struct sim_plan *p, uint32_t number)
 	return (struct muster_tensor){ NULL, first, end - first, scale[number % 4], 1 };
 }
 
-/* Who sends from registered memory. Drawn from a source of its own, likewise. */
+/* Workers that send from registered memory. Drawn from a source of its own, likewise. */
 static void draw_lenders(struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -281,7 +281,7 @@ static void draw_lenders(struct sim_plan *p)
 		p->manners[rank].registers = some && chance(&r, 0.7);
 }
 
-/* Whose results go to memory of its own. Drawn from a source of its own, likewise. */
+/* Workers whose results go to memory of their own. Drawn from a source of its own, likewise. */
 static void draw_owners_of_results(struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -361,7 +361,7 @@ static void draw_changes(struct sim_plan *p)
 	}
 }
 
-/* Who asks for the average of the weights. From a source of its own. */
+/* Workers that ask for the average of the weights. From a source of its own. */
 static void draw_evaluators(struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -373,8 +373,8 @@ static void draw_evaluators(struct sim_plan *p)
 		p->manners[rank].average_chance = chance(&r, 0.5) ? 0.2 : 0;
 }
 
-/* Who calls muster_train(). What workers contribute that step by themselves, nobody could know
- * then; nor what takes them so long when their host is suspended. From a source of its own. */
+/* Workers that call muster_train(). If such a worker steps by itself, nobody could know what it
+ * contributes, or what takes it so long when its host is suspended. From a source of its own. */
 static void draw_trainers(struct sim_plan *p)
 {
 	bool steps = p->rule.pace.local_steps > 0 || p->rule.pace.push_every > 0;

@@ -69,8 +69,8 @@ static void draw_fault(struct mst_rand *r, struct sim_plan *p)
 	if (kind == SIM_FAULT_DAWDLE && chance(r, 0.7))
 		f.span_ns = p->patience_ns + p->lease_ns;
 	sim_plan_add_fault(p, &f);
-	/* Whoever is lost often comes again, at the worst moment: while the first is still known,
-	 * or is only just forgotten. */
+	/* A worker that is lost often comes again, at the worst moment: while the first session is
+	 * still known, or is only just forgotten. */
 	if (!of_server && f.kind <= SIM_FAULT_RESET && chance(r, 0.6)) {
 		f.kind = SIM_FAULT_REJOIN;
 		f.when.after_ns += chance(r, 0.5) ? between(r, 0, 2 * MST_MS)

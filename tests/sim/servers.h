@@ -24,7 +24,7 @@ void servers_stop(uint32_t server);
 void servers_deafen(uint32_t server, uint64_t span_ns);
 /* Its data thread stands still, and its control side does not. */
 void servers_hang(uint32_t server, uint64_t span_ns);
-/* Whoever reads its log stands still, and it says more than a log may keep, or nearly. */
+/* The reader of its log stands still, and the server says more than a log may keep, or nearly. */
 void servers_block_log(uint32_t server, uint64_t span_ns);
 /* How long since @began_ns a data thread has stood still at a stretch, and still does. */
 uint64_t servers_hung_ns(uint64_t began_ns);

@@ -443,7 +443,7 @@ void obs_advised(const struct mst_decision *d)
 	collect();
 }
 
-/* Whoever ends its batch has all others hand in. */
+/* A worker that ends its batch makes all others hand in. */
 void obs_counted_full(void)
 {
 	if (obs.rule.trigger == MST_TRIGGER_FULL && obs.rule.collect)
@@ -516,7 +516,7 @@ void obs_check_timer(void)
 
 /* ---- who goes on ---- */
 
-/* Who goes on has handed in no more than the bound beyond the slowest. */
+/* A worker that goes on has handed in no more than the bound beyond the slowest. */
 static void check_bound(const struct obs_session *s)
 {
 	uint64_t ahead = s->clock + s->headers - s->judged;

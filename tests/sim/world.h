@@ -80,7 +80,7 @@ struct sim_process {
 };
 
 struct sim_process *sim_process_new(const char *name);
-/* Whose fiber runs; NULL: none does. */
+/* The process whose fiber runs; NULL: none does. */
 struct sim_process *sim_self(void);
 
 void sim_kill(struct sim_process *p, enum sim_death how);
@@ -101,8 +101,8 @@ void sim_sleep(uint64_t ns);
 /* A place where a thread could lose its processor: now and then others get a turn, sometimes for
  * long. Outside any fiber: nothing. */
 void sim_preempt(void);
-/* Whoever runs has a pause at its next such place: others get between what it does before and
- * after. */
+/* The fiber that runs has a pause at its next such place: others get between what it does before
+ * and after. */
 void sim_interrupt(void);
 /* How often that is so. */
 void sim_set_preemption(double chance);

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Who may join, and what an operator may do to a job that runs: real processes over loopback.
+"""Which peers may join, and what an operator may do to a job that runs: real processes over
+loopback.
 
 usage: access.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
        access.py --list
@@ -218,7 +219,8 @@ CASES = cases(beyond_loopback, on_loopback, evict, evict_of_two_servers,
               finish_by_an_operator_alone, a_finish_on_the_wire)
 
 if __name__ == "__main__":
-    # Whoever is sent away waits two seconds for the words; a caller has five seconds for its hello.
+    # A caller that is sent away waits two seconds for the words, and has five seconds for its
+    # hello.
     main(CASES, "musterd", "worker", "muster",
          clock=("evict", "evict_of_two_servers", "finish_by_an_operator_alone",
                 "a_finish_on_the_wire"))

@@ -47,7 +47,7 @@ class Folder:
         return said
 
     def versions(self):
-        """Those that have a manifest."""
+        """The versions that have a manifest."""
         return sorted(int(re.search(r"v(\d+)\.json$", path).group(1))
                       for path in glob.glob(os.path.join(self.state, "v*.json")))
 

@@ -323,7 +323,7 @@ def piece(number, version, offset, total, data, too_large=0):
 
 
 def hostile(a):
-    """Who gives or takes what nobody asked for is hung up on, with a sentence."""
+    """A worker that gives or takes what nobody asked for is hung up on, with a sentence."""
     for data, sentence in (
             (piece(1, 0, 0, 4, b"abcd"), "a state that nobody asked for"),
             (piece(0, 0, 0, 0, b""), "a state that nobody asked for"),

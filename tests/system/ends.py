@@ -20,7 +20,7 @@ SLOW = ["sleep_us=20000"]
 
 
 def has_begun(pid):
-    """It takes its signals itself. Whoever blocks all of them is only starting a thread."""
+    """It takes its signals itself. A process that blocks all of them is only starting a thread."""
     with open(f"/proc/{pid}/status") as f:
         masks = dict(line.split() for line in f if line.startswith(("SigCgt", "SigBlk")))
 

@@ -644,7 +644,7 @@ PATHS = {
     "kill_and_be_told", "too_few_left", "clip_all_leave", "clip_kill_fails", "patience",  # ends
 }
 ELEMS = 1237
-# Whoever dies there is followed by another session, which ends the job.
+# A worker that dies there is followed by another session, which ends the job.
 COMES_AGAIN = "kill_and_be_told"
 AGAIN = '"$0" "$@" || exec "$0" "$@" again=1 rounds=20 finish=1'
 
@@ -655,7 +655,7 @@ def play(case, a):
     if a.servers != "1":
         elems = str(int(elems) + 4096 * int(a.servers))
     again = ["sh", "-c", AGAIN] if case == COMES_AGAIN else []
-    # Whoever stops itself never goes; all others may stand still for a while before they do.
+    # A worker that stops itself never goes; all others may stand still for a while before they do.
     grace = "2s" if any("stop=" in w for w in words) else "60s"
     before = listing()
     with tempfile.TemporaryDirectory() as d:

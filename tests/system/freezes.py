@@ -95,7 +95,7 @@ def status(_):
 
 
 def ended_at_any_instant(_):
-    """Whoever has just been stopped, or is about to go on, goes on at the end."""
+    """A process that has just been stopped, or is about to go on, goes on at the end."""
     spec = importlib.util.spec_from_file_location("freeze", FREEZE)
     freeze = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(freeze)
@@ -124,7 +124,7 @@ def ended_at_any_instant(_):
 
 
 def ended_by_a_signal(_):
-    """Whoever is frozen then goes on; the command is told, and what it has left lives."""
+    """A frozen process then goes on; the command is told, and what it has left lives."""
     for options in [], ["--signals"]:
         with tempfile.TemporaryDirectory() as folder:
             path, log = os.path.join(folder, "beats"), os.path.join(folder, "log")

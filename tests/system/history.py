@@ -184,7 +184,7 @@ def hear_verdicts(log, kills):
 
 
 def is_leaving(log, mute):
-    """Who leaves does not hear of what it pushed last."""
+    """A worker that leaves does not hear of what it pushed last."""
     return not log.finished and [p.ticket for p in mute] == sorted(log.pushes)[-len(mute) :]
 
 

@@ -151,7 +151,8 @@ def silent_strangers(musterd):
 
 
 def idle_watchers(server):
-    """Who asked once and then sits there does not keep others from asking for ever. There is no
+    """A caller that asked once and then stays does not keep others from asking for ever. There is
+    no
     place for the 33rd that asks within a few seconds; the first ones may have lost theirs if this
     took longer."""
     idle = []
@@ -177,7 +178,7 @@ def ask(server):
 
 
 def wrong_length_that_leaves(a):
-    """Whoever comes first with a wrong length and goes again fixes nothing."""
+    """A worker that comes first with a wrong length and leaves again fixes nothing."""
 
     def is_forgotten(server):
         server.say(hello(elems=78, rank=5))
@@ -217,7 +218,7 @@ def scales_without_effect(musterd):
 
 
 def never_reading(musterd):
-    """Whoever asks again and again and reads nothing is disconnected."""
+    """A caller that asks again and again and reads nothing is disconnected."""
     server = Server(musterd, "-n", "4096", "--slots", "1")
     with server.connect() as worker, socket.socket() as watcher:
         worker.settimeout(HANG_S)

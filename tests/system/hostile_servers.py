@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Servers of a job that are none: followers that lie to a leader, leaders that lie to a follower,
-strangers at a follower's listener. Whoever is lied to says so and ends with 1, or goes on; it does
-not hang.
+strangers at a follower's listener. A server that is lied to says so and ends with 1, or goes on; it
+does not hang.
 
 usage: hostile_servers.py CASE --musterd MUSTERD --worker WORKER --stranger STRANGER
        hostile_servers.py --list

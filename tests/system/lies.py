@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Workers that tell one server what they do not tell another, and servers that answer one worker
-differently (lie.c). Who lies is ended, or late; nobody else is hurt, and no sum is wrong.
+differently (lie.c). A worker that lies is ended, or late; nobody else is hurt, and no sum is wrong.
 
 usage: lies.py CASE --musterd MUSTERD --worker WORKER --lie-musterd M --lie-worker C
        lies.py --list

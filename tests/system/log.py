@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Whoever reads standard error may stop doing so: no job notices, and nobody is taken for dead.
+"""The reader of standard error may stop reading: no job notices, and nobody is taken for dead.
 
 usage: log.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
 """
@@ -71,7 +71,7 @@ class Reader:
 
 
 class Strangers(threading.Thread):
-    """Who connects, talks nonsense and goes; and who says hello for the free rank, and goes."""
+    """Callers that talk nonsense and go; and callers that say hello for the free rank, and go."""
 
     def __init__(self, port):
         super().__init__(daemon=True)

@@ -169,7 +169,8 @@ def pairs_servers_own(a):
 
 
 def pairs_workers_own(a):
-    """Who stands still for seconds can still catch up: so the history is long, and the vector
+    """A worker that stands still for seconds can still catch up: so the history is long, and the
+    vector
     short."""
     pairs_of(Job(a, "--owner", "workers", "--history", "4096", words=("owner=workers",),
                  elems=1000), WAITING, "none")

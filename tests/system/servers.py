@@ -23,7 +23,7 @@ ELEMS = 20001
 # What ends such a job ends it at once, and not because a lease is over.
 LONG = ["-n", "3", "--commits", "100000", "--lease", "60s"]
 SOON = 30  # s, less than that lease
-# Who tests what a lease is for takes one that a busy host's standstill of some seconds, and the
+# A test of what a lease is for takes one that a busy host's standstill of some seconds, and the
 # second between two heartbeats, do not use up.
 LEASE = 7  # s
 # A worker whose link to a server breaks waits two seconds for the leader's words, then has its
@@ -137,7 +137,7 @@ def follower_killed(a):
 
 
 def follower_killed_when_gathering_is_long_over(a):
-    """Who was there in time is not missing later."""
+    """A worker that was there in time is not missing later."""
     with Job(a, 2, *LONG, "--join-timeout", "15s", workers=0, followers=0) as job:
         since = job.gathers(followers=1, workers=3, sleep_us=10000)
         job.runs()
@@ -279,7 +279,7 @@ def workers_at_any_moment(a):
         lease = ("--lease", f"{LEASE}s") if stops else base.CALM
         with Job(a, 3, "-n", "5", "--policy", "backup:4", *lease, workers=0) as job:
             teller = (victim + 1) % 5
-            # Who waits for a lease makes no more versions meanwhile than can soon be proven.
+            # A job that waits for a lease makes no more versions meanwhile than can soon be proven.
             job.work_all(5, f"sleep_us={4000 if stops else 500}", *job.ended_by(teller))
             job.begin(5000, ranks=[teller])
             time.sleep(wait_s)

@@ -76,7 +76,8 @@ def briefly(a, victim):
 
 
 def longer_than_a_lease(a, victim):
-    """As long as workers wait for a server, servers wait for each other: nothing is lost. Nor when
+    """As long as workers wait for a server, servers wait for each other: nothing is lost. This also
+    holds when
     it is away once more, until no time passes for workers any more."""
     with Job(a, 2, "-n", "3", "--commits", "600", "--lease", f"{LEASE}s",
              words=("sleep_us=1000",)) as job:
@@ -126,7 +127,7 @@ def follower_away(a, seconds, *options):
 
 
 def follower_away_for_longer_than_patience(a):
-    """Who has told the leader is not blamed for what the follower has not."""
+    """A worker that has told the leader is not blamed for what the follower has not."""
     follower_away(a, 7.5, "--lease", "20s", "--patience", "6s")
 
 
@@ -148,7 +149,8 @@ CASES = cases(follower_frozen, leader_frozen, follower_away_for_longer_than_a_le
               leader_away_for_longer_than_a_lease, follower_away_for_longer_than_patience,
               follower_away_for_longer_than_lease_and_patience, follower_away_briefly,
               leader_away_briefly)
-# Leases and patience of seven seconds, or some more. Who is away briefly has a lease of 30 s.
+# Leases and patience of seven seconds, or some more. The servers that are away briefly have a lease
+# of 30 s.
 main(CASES, "musterd", "worker",
      clock=("follower_frozen", "leader_frozen", "follower_away_for_longer_than_a_lease",
             "leader_away_for_longer_than_a_lease", "follower_away_for_longer_than_patience",

@@ -148,7 +148,7 @@ def even(a):
 
 
 def forgets(a):
-    """Who was late and is not any more is not named; the totals keep it."""
+    """A rank that was late and is not any more is not named; the totals keep it."""
     folder = tempfile.TemporaryDirectory()
     job = Job(a, "backup:4", command(a, folder.name, "rounds=1000000"))
     job.until(lambda figures, _: figures["commits"] > 10, "under way")
@@ -290,7 +290,7 @@ def staleness(a):
 CASES = cases(frozen_bsp, frozen_backup, frozen_async, even, forgets, saved_backup, saved_kasync,
               saved_unknown, staleness, counted, given_up)
 # given_up needs the example, which is not built everywhere.
-# Who is the slowest, and what time was saved, is measured: it takes others that do not stand still.
+# The slowest rank and the time saved are measured, which needs others that do not stand still.
 main(CASES, "muster", "worker", "digits", unlisted=("given_up",),
      clock=("frozen_bsp", "frozen_backup", "frozen_async", "saved_backup", "saved_kasync",
             "given_up"))

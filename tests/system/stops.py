@@ -261,7 +261,7 @@ def after_the_end(a):
 
 
 def by_two_signals(a):
-    """Who signals twice does not wait for the disk."""
+    """An operator who signals twice does not wait for the disk."""
     folder = Folder(a)
     with Saving(a, folder, MOMENTS["manifest"], OPTIMIZERS[0]) as job:
         job.saves()

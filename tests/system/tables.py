@@ -54,7 +54,7 @@ def scales_that_differ(a):
 
 
 def tables_for_norms(a):
-    """Whose borders are those of the norms: everybody gives the table, or nobody does."""
+    """The borders in the table are those of the norms: all workers give it, or none does."""
     for words, other, sentence in ((["tensors=5"], "tensors=0", "gives no table of tensors, but"),
                                    ([], "tensors=5", "gives a table of tensors, but")):
         with job(a, 2, *words, optimizer="lamb:lr=0.1") as one:

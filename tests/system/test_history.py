@@ -266,7 +266,8 @@ class Spoiled(unittest.TestCase):
         self.assertEqual(history.prove(self.log, SGD, True).checked, VERSIONS)
 
     def test_a_version_of_one_that_nobody_saw(self):
-        """Who is in it says so. Others whose verdicts are not known cannot be in it, too."""
+        """A worker that is in it says so. Others whose verdicts are not known cannot be in it,
+        too."""
         path, workers = os.path.join(self.folder.name, "async"), 2
         theta, momentum = history.values(ELEMS, 999, 0, 0), np.zeros(ELEMS, np.float32)
         sums = [history.checksum(theta.tobytes())]

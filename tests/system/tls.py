@@ -291,7 +291,8 @@ def certificates_of_a_site(a):
 
 
 def strangers(a):
-    """Who proves nothing gets a refusal, the log says why, and an honest worker joins after it."""
+    """A caller that proves nothing gets a refusal, the log says why, and an honest worker joins
+    after it."""
     with Job(a, "-n", "1") as job:
         call = ["s_client", "-connect", job.address, "-CAfile", f"{job.keys}/ca.pem"]
         worker = ["-cert", f"{job.keys}/worker.pem", "-key", f"{job.keys}/worker.key"]
@@ -434,7 +435,7 @@ def until_heard(ask):
 
 
 def peers_of_an_older_protocol(a):
-    """Who proves itself is told both numbers, and the log names it; who does not even speak TLS is
+    """A peer that proves itself is told both numbers, and the log names it; one without TLS is
     refused before its bytes are looked at. Neither keeps an honest worker out."""
     old = PROTOCOL - 1
     with Job(a, "-n", "1") as job:

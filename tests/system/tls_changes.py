@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What changes under a job that runs: its certificates, its authority, the clock. Whoever is
+"""What changes under a job that runs: its certificates, its authority, the clock. A peer that is
 connected goes on; a newcomer is judged by what holds when it comes.
 
 usage: tls_changes.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER --clock CLOCK
@@ -86,7 +86,7 @@ def put_both(one, other, target):
 
 
 def another_authority(a):
-    """A change at one end only, then at the other end. Who came before stays."""
+    """A change at one end only, then at the other end. A worker that came before stays."""
     with Job(a) as job:
         old, new = shutil.copytree(job.keys, job.path("old")), make_keys(a, job.path("new"))
         job.refuses("one of another authority", new, "not from the authority",
@@ -193,7 +193,7 @@ def a_clock_that_jumps_back(a):
 
 
 def clocks_of_workers(a):
-    """Those that are wrong keep their workers out, and nobody else."""
+    """Clocks that are wrong keep their own workers out, and nobody else."""
     with Job(a) as job:
         clock = Clock(a.clock)
         for years, words in (20, "has expired"), (-20, "is not valid yet"):

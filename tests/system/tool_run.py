@@ -18,7 +18,7 @@ from base import tagged, until
 from server import SECONDS
 
 SLEEP = ("sleep", "60")
-# For workers that start late on a busy host. Who tests what the grace is for sets its own.
+# For workers that start late on a busy host. A test of what the grace is for sets its own.
 GRACE = ("--grace", f"{SECONDS}s")
 
 # A musterd that loses the usual port to somebody else, who holds it for a second; or, if another

@@ -167,7 +167,8 @@ def examples(a):
         text.write("ab" * 50)
         text.flush()
         told = losses("characters.py", "", "--data", text.name)
-    # Whoever guesses has a loss of 0.7 with two characters, and of 2.8 with the text of its own.
+    # A model that guesses has a loss of 0.7 with two characters, and of 2.8 with the text of its
+    # own.
     check(f"it has read the text that it was given: {told}", max(told) < 1.5)
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What connectors of this process export over the transport of far.h. Whoever delivers to one
- * writes it there, as a device would, until the connector has detached its link. Any thread. */
+/* What connectors of this process export over the transport of far.h. A transport that delivers to
+ * one writes there, as a device would, until the connector has detached its link. Any thread. */
 #ifndef MST_TESTS_TRANSPORT_FAR_EXPORT_H
 #define MST_TESTS_TRANSPORT_FAR_EXPORT_H
 

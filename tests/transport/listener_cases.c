@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who gets in, who does not, and what the acceptor publishes. */
+/* Which callers get in, which do not, and what the acceptor publishes. */
 #include <errno.h>
 #include <string.h>
 

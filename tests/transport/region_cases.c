@@ -136,7 +136,7 @@ static void a_source_outside_of_its_region_is_refused(void)
 		put.notify = true;
 		CU_ASSERT_EQUAL(transport->put(w.link[0], &put), -EINVAL);
 	}
-	/* Nor does a region make the peer's memory larger. */
+	/* A region does not make the peer's memory larger, either. */
 	struct mst_put beyond = { .offset = 65000, .src = own + 8192, .bytes = 8192, .region = r };
 	CU_ASSERT_EQUAL(transport->put(w.link[0], &beyond), -EINVAL);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 0);

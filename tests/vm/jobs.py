@@ -17,10 +17,11 @@ import mode_cases  # pylint: disable=wrong-import-position
 SGD = ["--optimizer", "sgd:0.1,0.9"]
 BACKUP = ["-n", "5", "--policy", "backup:4"]
 LEASE_S = 5  # longer than an emulated processor stands still on a busy host
-# Those that look at most code. The others are alike over every network, and come by the same lines;
+# The cases that execute the most code. The others are alike over every network, and execute the
+# same lines;
 # they run with all tests only, as do the modes that are not in MODES.
 TELLING = ("workers_own", "registered", "into", "many_chunks")
-# Workers that put nothing for a while, and those that fetch seldom.
+# Workers that put nothing for a while, and workers that fetch seldom.
 MODES = ("nonblocking", "downpour")
 MORE_MODES = ("easgdsync", "anytime", "deadline", "local", "easgd")
 # name: (options of the run, options of the workers, options of the check)
@@ -54,7 +55,8 @@ def check_lost(job, rank):
 
 
 def draw_digits(folder):
-    """Files as MNIST's: ten patterns under noise. Those that the example draws cost an emulated
+    """Files as MNIST's: ten patterns under noise. The digits that the example draws cost an
+    emulated
     processor 15 s."""
     chance = random.Random(1)
     patterns = [[chance.randrange(256) for _ in range(784)] for _ in range(10)]

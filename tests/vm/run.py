@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs cases in machines with soft-RoCE. Those of a group come one after the other, and share
+"""Runs cases in machines with soft-RoCE. Cases of a group come one after the other, and share
 machines (shared.py).
 
 usage: run.py [--build DIR] GROUP|CASE ...

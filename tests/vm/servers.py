@@ -14,7 +14,7 @@ from lab import LabError
 
 SGD = ["--optimizer", "sgd:0.1,0.9"]
 ELEMS = 9001  # the least that two servers can share is 8192, and three 12288
-# Those that look at most code; the others run with all tests only.
+# The cases that execute the most code; the others run with all tests only.
 TELLING = ("backup", "kbatchasync", "into")
 # name: (options of the leader, those of the workers, those of the check, nodes of the followers)
 EXACT = {

@@ -53,7 +53,8 @@ static size_t vector_bytes(const struct mst_bench_plan *p)
 	return (size_t)p->elems * mst_type_bytes(p->type);
 }
 
-/* Whoever pushes on a version has told the drift of it, so that of the version before is known. */
+/* A worker that pushes on a version has told the version's drift, so that of the version before is
+ * known. */
 static int64_t learn_drift(struct bench_worker *w, const struct mst_bench_expected *expected)
 {
 	struct mst_bench_step *now = mst_bench_step_of(w->plan, expected->version);

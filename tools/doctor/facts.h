@@ -24,7 +24,7 @@ enum mst_module_state {
 	MST_MODULE_ABSENT,    /* this kernel was built without it */
 };
 
-/* Those muster needs, and soft-RoCE. */
+/* The kernel modules that muster needs, and soft-RoCE. */
 enum mst_doctor_module { MST_MODULE_UVERBS, MST_MODULE_UCM, MST_MODULE_RXE, MST_MODULES };
 
 /* A file in /dev/infiniband. */

@@ -92,7 +92,7 @@ static const struct {
 	{ "/lxc", "lxc" },
 };
 
-/* Those every process begins in. The kernel numbers them so for ever. */
+/* The namespaces that every process begins in. The kernel never changes their numbers. */
 static const struct {
 	const char *name, *first;
 } namespaces[] = {

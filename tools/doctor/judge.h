@@ -45,7 +45,7 @@ uint32_t mst_doctor_ports(const struct mst_doctor_facts *f, const struct mst_doc
 void mst_doctor_judge(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 		      struct mst_findings *out);
 
-/* Its parts. Those from access to limits say nothing of a host without devices. */
+/* The parts of it. The parts from access to limits say nothing of a host without devices. */
 void mst_doctor_judge_modules(const struct mst_doctor_facts *f, struct mst_findings *out);
 void mst_doctor_judge_devices(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 			      struct mst_findings *out);

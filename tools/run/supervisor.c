@@ -140,7 +140,7 @@ static void name_loss(struct mst_supervisor *s, const struct mst_child *worker)
 		 worker->name, fate, known_job(s)->job.version);
 }
 
-/* Of those who died early, one that failed is to blame rather than one that just ended. */
+/* Among workers that died early, one that failed is to blame rather than one that just ended. */
 static const struct mst_child *to_blame(struct mst_supervisor *s)
 {
 	for (uint32_t rank = 0; rank < s->workers; rank++) {

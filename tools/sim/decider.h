@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who decides in a simulated job: the ledger of the server (mst_sim_ledger_new()), or for
+ * The decider of a simulated job: the ledger of the server (mst_sim_ledger_new()), or for
  * comparison the rule of TensorFlow (tickets.h). Usage is that of the ledger: handle an event, then
  * take decisions until there is none, then tick at the latest at the deadline.
  */

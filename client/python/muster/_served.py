@@ -36,13 +36,13 @@ class Served(Rank):
     server, job, rank, join_timeout, wait_timeout: of Worker.
 
     The parameters of a new job are the lowest rank's, and so are buffers and frozen parameters: the
-    constructor waits until all ranks are there, and in a running job for the next version. Whoever
-    joins later, or goes on from a checkpoint, takes the newest parameters, and the buffers of the
-    start. Buffers go their own way afterwards, as those of BatchNorm do. A parameter that this rank
-    did not use counts as a gradient of zeros.
-    Raises TypeError or ValueError in words where a model or the policy will not do (local, easgd
-    and downpour are for workers with parameters of their own), and the errors of Worker. One thread
-    uses a Served, which must be the one that calls backward().
+    constructor waits until all ranks are there, and in a running job for the next version. A rank
+    that joins later, or goes on from a checkpoint, takes the newest parameters, and the buffers of
+    the start. Buffers go their own way afterwards, as those of BatchNorm do. A parameter that this
+    rank did not use counts as a gradient of zeros. Raises TypeError or ValueError in words where a
+    model or the policy will not do (local, easgd and downpour are for workers with parameters of
+    their own), and the errors of Worker. One thread uses a Served, which must be the one that calls
+    backward().
 
     copy=False saves a copy of the model in each step, and memory for one, and is for models on the
     CPU. The parameters are the job's then, and not this rank's:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One message with descriptors over the link's UNIX socket (SOCK_SEQPACKET: a message arrives whole
- * or not at all). Who receives trusts nothing: what is not exactly as expected is closed and
+ * or not at all). The receiver trusts nothing: what is not exactly as expected is closed and
  * refused.
  */
 #include <errno.h>

@@ -33,7 +33,7 @@ struct mst_callers {
 /* The group of an address such as "10.0.0.1:1234" or "[fe80::1]:1234". */
 uint32_t mst_callers_group(const struct mst_callers *c, const char *peer);
 
-/* Whom a new caller of @group drives out; MST_CALLERS_NONE: nobody.
+/* @goes: the caller that a new one of @group drives out; MST_CALLERS_NONE: none.
  * Return: false: there is no room now. */
 bool mst_callers_room(const struct mst_callers *c, uint32_t group, uint64_t now_ns, uint32_t *goes);
 /* There is room. Return: the place. */

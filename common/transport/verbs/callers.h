@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose further rail a connection request is, and which half-come caller makes room for the next.
- * Pure. */
+/* Finds the caller that a further rail belongs to, and the incomplete caller that makes room for
+ * the next. Pure. */
 #ifndef MST_VERBS_CALLERS_H
 #define MST_VERBS_CALLERS_H
 

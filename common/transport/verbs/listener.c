@@ -261,7 +261,7 @@ static int check(const struct rdma_conn_param *conn, const struct mst_verbs_requ
 	return mst_verbs_lanes_check(&lanes);
 }
 
-/* Whoever is of another release hears so, and so do those who wonder at the server where it is. */
+/* Logs that a caller is of another release, so that an operator who misses the worker finds why. */
 static void tell_version(const struct rdma_cm_event *event, const struct mst_verbs_request *q)
 {
 	char peer[INET6_ADDRSTRLEN + 16];

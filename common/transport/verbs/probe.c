@@ -58,7 +58,7 @@ static void fill_gid(const struct ibv_gid_entry *entry, struct mst_probe_gid *ou
 		out->netdev[0] = '\0';
 }
 
-/* Those of @table that are of this port. */
+/* Takes the GIDs of @table that belong to this port. */
 static int fill_gids(const struct ibv_gid_entry *table, size_t count, struct mst_probe_port *port)
 {
 	port->gid = calloc(count + 1, sizeof(port->gid[0]));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who of those that ask gives its place to another, when all their places are taken. Pure.
+ * Chooses the asker that gives its place to another, when all places are taken. Pure.
  *
  * With certificates, an operator always finds a place, and so does an observer, unless operators
  * have all of them. Without certificates nobody proves anything: there who has asked for a change

@@ -493,7 +493,7 @@ static void hold_back(struct mst_frontend *f, struct mst_conn *c, uint64_t now_n
 	c->waits = !f->cfg.ops->broken(f->cfg.ctx, c, what, now_ns);
 }
 
-/* Passes received messages to the owner. Those of a closing connection are dropped. */
+/* Passes received messages to the owner. The messages of a closing connection are dropped. */
 static void read_messages(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns)
 {
 	struct rubbish of = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who writes checkpoints: in a server a thread with a disk (server/archive_files.h), in the
+ * The writer of checkpoints: in a server a thread with a disk (server/archive_files.h), in the
  * simulated world an object of the test. An archive does one piece of work at a time. None of its
  * functions waits for a disk.
  *

@@ -12,7 +12,7 @@
 #include "server/control/members/token.h"
 
 /* Strangers may ask for links as fast as they are refused, so a step answers only a few.
- * Those that the transport refuses by itself, or by the filter, it bounds on its own. */
+ * The transport has a bound of its own for requests that it, or the filter, refuses. */
 #define REQUESTS_PER_STEP 8
 
 /* ---- beginning and end ---- */

@@ -132,8 +132,8 @@ static void answer_all(struct mst_reporting *r, bool final)
 		r->base->job.metrics.changed = false;
 }
 
-/* A worker has reported after the end of the job. Who has not read the last status is told when it
- * has, so that no worker can fill its connection. */
+/* A worker has reported after the end of the job. An observer that has not read the last status is
+ * told when it has, so that no worker can fill its connection. */
 static void tell_watchers(struct mst_reporting *r)
 {
 	struct mst_conn *c;

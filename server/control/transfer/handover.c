@@ -83,7 +83,7 @@ static bool tell_given(struct mst_handover *h, const struct mst_conn *c, const s
 	return mst_requests_event(&h->base->job.requests, &ev);
 }
 
-/* Whoever comes back may be refused because of it, and only the operator can mend that. */
+/* A worker that comes back may be refused for such a state, and only the operator can fix that. */
 static void note_too_large(struct mst_handover *h, const struct mst_conn *c, uint64_t bytes)
 {
 	h->base->job.state_too_large = bytes;

@@ -11,7 +11,7 @@
 #define STEP_BYTES (4u << 20)
 /* How many bytes the leader fetches of a follower at a time. */
 #define FETCH_BYTES (128u << 10)
-/* Whoever takes the average slower than so many bytes in a patience is hung up on. */
+/* A worker that takes fewer bytes of the average than this in a patience is disconnected. */
 #define PROGRESS_BYTES (4u << 20)
 /* What a step counts at most as time in which the taker was waited for: in a longer one this
  * server stood still. */

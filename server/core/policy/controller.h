@@ -154,7 +154,7 @@ bool mst_controller_by_norms(const struct mst_controller *c);
 void mst_controller_arrived(struct mst_controller *c, const struct mst_arrival *arrival,
 			    uint32_t workers);
 
-/* A worker has reported a value, which is finite. Those of other names than
+/* A worker has reported a value, which is finite. Values of other names than
  * mst_controller_metric() are not taken. */
 void mst_controller_reported(struct mst_controller *c, const struct mst_metric *said);
 

@@ -34,8 +34,8 @@ struct mst_saved_step {
 	bool saves; /* saved time is defined for it */
 };
 
-/* The live ranks, by the version that they were given last. Those with the newest version at a
- * commit are not late for it, and those in the heap are; so a commit looks at nobody else. */
+/* The live ranks, by the version that they were given last. Ranks with the newest version at a
+ * commit are not late for it, and ranks in the heap are. So a commit looks at no other rank. */
 struct mst_saved_time {
 	struct mst_rank_times *rank;
 	struct mst_ranks newest; /* have the newest version; */

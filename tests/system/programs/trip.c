@@ -18,8 +18,8 @@
  * KIND is an immediate's, `line` between servers, or `data` for a put without. RANK is of the
  * session, at the server.
  * What comes before its stage does not count. At the last stage the thread writes NAME.held, with
- * its process number, and stands still until there is NAME.go. Whoever watches does meanwhile what
- * it likes to whom it likes, at exactly that moment. Only files: a virtual machine has them too.
+ * its process number, and stands still until there is NAME.go. Meanwhile, at exactly that moment,
+ * the test does what it wants to any process. It uses only files: a virtual machine has them too.
  *
  * One thread walks: the server's data thread, the worker's own. Dialling is its too. Opening comes
  * before there is a data thread.

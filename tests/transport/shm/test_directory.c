@@ -289,7 +289,7 @@ static int say_hello(const void *address)
 	return rc == 0 ? -welcome.error : 97;
 }
 
-/* Whoever has changed the modes has let nobody in yet. */
+/* Modes that were opened by hand do not let a stranger in yet. */
 static void strangers_at_an_open_listener_are_sent_away(void)
 {
 	struct mst_link_request request;

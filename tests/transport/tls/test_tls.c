@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is believed over TLS, what both ends are told if they are not, and what files are refused. */
+/* Which peers are believed over TLS, what both ends are told if they are not, and what files are
+ * refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/ssl.h>

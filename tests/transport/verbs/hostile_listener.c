@@ -265,9 +265,9 @@ static struct mst_origins announce(const char *addresses)
 }
 
 /* The callers are on this host, and have chosen none of its addresses themselves: what the kernel
- * has chosen is among those that the host announces, also where it calls itself. Those of
- * documentation nobody has. A caller that is not expected takes no place: the rail that it brings
- * is not missed when the one comes that is. */
+ * has chosen is among those that the host announces, also where it calls itself. No host has
+ * the addresses that are reserved for documentation. A caller that is not expected takes no place:
+ * the rail that it brings is not missed when the one comes that is. */
 static void request_is_shown_if_all_rails_come_from_announced_addresses(void)
 {
 	struct expectation e = { announce("192.0.2.1,2001:db8::1"), { { 0 } } };

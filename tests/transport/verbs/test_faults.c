@@ -127,7 +127,7 @@ enum fault_step {
 	ANSWER, /* by the target: letting in, and attaching */
 };
 
-/* Who dials, in a thread of its own: again when it has failed. */
+/* A caller, in a thread of its own. It dials again when it has failed. */
 struct faulty_caller {
 	pthread_t thread;
 	const char *address;

@@ -105,7 +105,7 @@ static void key_of_another_link_opens_nothing(void)
 	struct strike blow = strike_at(s.honest.far, WRITE, 0, 16);
 	expect_refused(&s, &blow);
 	scene_close(&s);
-	/* Nor does it where the own inbound region is; nor does a key that nobody has. */
+	/* It does not work where the own inbound region is, or with a key that nobody has. */
 	for (uint32_t i = 0; i < 3; i++) {
 		scene_open(&s);
 		blow = strike_at(s.g.far, WRITE, 0, 16);

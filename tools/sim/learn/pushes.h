@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Contributions on their way, with their data: from the push until the commit that they are counted
- * in, or until a verdict that they are not. Those that are counted form the set of the open step.
+ * in, or until a verdict that they are not. The counted ones form the set of the open step.
  */
 #ifndef MST_TOOLS_SIM_LEARN_PUSHES_H
 #define MST_TOOLS_SIM_LEARN_PUSHES_H

@@ -49,7 +49,7 @@ static int put(struct mst_link *to, const struct mst_put *put)
 static struct mst_net net = { .ops = &fix_transport };
 static struct mst_link *line;
 
-/* Those that are attached. */
+/* The number of links that are attached. */
 static int links(void)
 {
 	return fix_net.attached - fix_net.detached;

@@ -79,7 +79,7 @@ static void a_job_is_over_when_every_shard_has_done_its_part(void)
 	agg_end();
 }
 
-/* Who is not last has nothing to tell. */
+/* A shard that is not the last has nothing to tell. */
 static void only_the_last_shard_wakes_the_aggregator(void)
 {
 	agg_shards = 2;

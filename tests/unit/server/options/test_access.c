@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may join a server, and which servers do not start. */
+/* Which peers may join a server, and which servers do not start. */
 #include <errno.h>
 #include <string.h>
 

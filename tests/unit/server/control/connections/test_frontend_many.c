@@ -58,7 +58,7 @@ static void many_close(struct mst_stream *s)
 	close(((struct many_stream *)s)->fd);
 }
 
-/* Whoever looks whether a connection has something asks for its descriptor. */
+/* The frontend asks for a connection's descriptor when it looks whether something has come. */
 static int many_fd(const struct mst_stream *s)
 {
 	looks++;
@@ -75,7 +75,7 @@ static int many_listen(const char *address, struct mst_credentials *own, struct 
 	return listener < 0 ? -errno : 0;
 }
 
-/* Whoever called has hung up again. */
+/* The caller has hung up again. */
 static int many_accept(struct mst_listener *l, struct mst_stream **out, char *peer, size_t len)
 {
 	uint64_t count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may say what to a leader, by the role that its certificate gives: a whole control plane over
- * real sockets, whose streams say who the peer is. */
+/* What a peer may say to a leader, by the role that its certificate gives: a whole control plane
+ * over real sockets, whose streams say who the peer is. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +96,7 @@ static void be(uint32_t roles, const char *name)
 
 /* ---- cases ---- */
 
-/* Whose each kind of message is, once more. */
+/* The role that each kind of message asks for, stated once more. */
 #define NOBODYS 0 /* of what a leader sends; said to a leader it breaks the protocol */
 #define UNLISTED UINT32_MAX
 

@@ -106,7 +106,7 @@ static void norms_need_the_table_of_the_first_hello(void)
 	CU_ASSERT(strstr(why, "gives a table of tensors, but " FIRST " has given none") != NULL);
 }
 
-/* Whoever gives a table first, not whoever comes first. */
+/* The table of the first worker that gives one holds; that worker need not come first. */
 static void the_first_table_stays(void)
 {
 	struct mst_table none = { 0 }, other = { 3, 0, 9, 12, 22, 0 };
@@ -132,7 +132,7 @@ static void a_worker_is_named_as_far_as_it_is_known(void)
 
 #define TENSORS 3u
 
-/* Those of FIRST. */
+/* The tensors of FIRST. */
 static const struct muster_tensor model[TENSORS] = {
 	{ "conv1.weight", 0, 128, 1, 1 },
 	{ "conv1.bias", 128, 8, 1, 1 },

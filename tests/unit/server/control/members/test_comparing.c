@@ -153,7 +153,7 @@ static void nobody_waits_for_long_for_a_table_that_does_not_come(void)
 	end();
 }
 
-/* Nobody sends the table then. Whoever waits holds a place. */
+/* Nobody sends the table then. A worker that waits holds a place. */
 static void nobody_waits_for_a_table_that_a_job_runs_without(void)
 {
 	begin(MST_JOB_RUNNING);
