@@ -44,7 +44,7 @@ struct mst_archive_files {
 	struct mst_checkpoint_manifest *manifest;
 	struct mst_archive_end end;
 	struct mst_checkpoint_part own; /* this server's part, as it was written last */
-	/* Of the work that is under way, for the control thread: */
+	/* The work that is under way, as the control thread sees it: */
 	uint64_t asked_ns;
 	uint64_t looked_ns; /* when it last looked at the disk */
 	uint64_t heard_ns;  /* answered_ns, as it was then */

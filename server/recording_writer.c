@@ -40,7 +40,7 @@ struct mst_recording_writer {
 	struct mst_eventcount stops, ends;
 	_Atomic bool stop, ended;
 
-	/* Of the thread. */
+	/* Used by the thread alone. */
 	uint64_t rows;        /* in the file, whole */
 	uint64_t lost;        /* taken, and not in the file */
 	uint64_t whole_bytes; /* the file's length up to its last whole line */

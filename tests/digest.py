@@ -42,7 +42,7 @@ def without_place(word):
 
 
 def digest_of(files, command):
-    """Of the names too, so that a file that is renamed or empty counts."""
+    """A digest of the files and of their names, so that a file that is renamed or empty counts."""
     total = hashlib.sha256()
     for part in [without_place(word) for word in command]:
         total.update(hashlib.sha256(part.encode()).digest())

@@ -31,12 +31,12 @@ struct mst_report_words mst_report_policy(const struct mst_status *job);
  * commit. */
 const char *mst_report_rank_now(const struct mst_status_rank *row);
 
-/* Of the gradients that a rank pushed, those that were late. */
+/* How many gradients of a rank were late, and how many it pushed. */
 struct mst_late_share {
 	uint64_t late, pushed;
 };
 struct mst_late_share mst_report_late(const struct mst_status_rank *row);
-/* Of all ranks: the share that each would have if all were late equally often. */
+/* The share that each rank would have if all were late equally often. */
 struct mst_late_share mst_report_late_mean(const struct mst_job_snapshot *s);
 
 /* As JSON, from 0 to 1; null: nothing was pushed. */

@@ -7,7 +7,7 @@
 
 #include "client/api/batch.h"
 
-/* Of advance(), beside errors. */
+/* What advance() returns beside errors. */
 enum { GOES_ON, WAITS };
 
 static const struct mst_pace *pace_of(const struct muster *m)

@@ -46,8 +46,8 @@ static void skip_judged(struct mst_tickets *t, uint64_t number)
 		t->judged++;
 }
 
-/* Of the passes that follow what has been judged, some have their slots granted again: these have
- * been judged, and so have those before them. */
+/* Some passes after the last judged ticket have their slots granted again. These passes have been
+ * judged, and so have the passes before them. */
 static void skip_granted(struct mst_tickets *t)
 {
 	for (uint64_t n = t->judged + 1; n <= t->sent && is_pass(t, n); n++) {

@@ -63,7 +63,7 @@ struct mst_held {
 	enum mst_where where;
 	uint32_t buffer; /* IN_PLACE */
 	double weight, lr_scale;
-	/* Of the rule for the step this version opens. */
+	/* What the worker needs of the rule for the step that this version opens. */
 	uint32_t window;
 	bool until_asked; /* contributions grow until they are asked for */
 	struct mst_pace pace;
@@ -200,7 +200,7 @@ enum mst_misses {
 };
 unsigned mst_worker_misses(const struct mst_worker *w);
 
-/* Of what is missed: is it anything that a server has to say? Else there is nothing to ask for. */
+/* Is anything among @misses that a server has to say? Else there is nothing to ask for. */
 static inline bool mst_misses_words(unsigned misses)
 {
 	return (misses & ~(unsigned)MST_MISSES_SOURCE) != 0;

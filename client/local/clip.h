@@ -21,7 +21,7 @@ struct mst_clip {
 	double limit; /* 0: there is none, and nothing is measured */
 	uint64_t elems;
 	enum muster_type type;
-	/* Of the contribution at hand. */
+	/* These belong to the contribution at hand. */
 	struct mst_exact_sum squares;
 	uint64_t *seen; /* a bit for each block: its squares are in the sum */
 };

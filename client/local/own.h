@@ -21,7 +21,7 @@ struct mst_own {
 	enum mst_own_stage stage;
 	/* Steps since the last exchange; gradients in the slot; steps since the last fetch. */
 	uint32_t steps, accrued, unfetched;
-	/* Of the batches that have not been pushed. */
+	/* These belong to the batches that have not been pushed. */
 	double weight, loss_sum;
 	bool has_loss;
 };

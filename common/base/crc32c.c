@@ -126,7 +126,7 @@ static uint64_t load_u64(const uint8_t *at)
 	return word;
 }
 
-/* Of RUNS * RUN bytes. */
+/* The remainder of RUNS * RUN bytes at @at, begun with @sum. */
 __attribute__((target("sse4.2"))) static uint32_t three_runs(uint32_t sum, const uint8_t *at)
 {
 	uint64_t first = sum, second = 0, third = 0;

@@ -5,7 +5,7 @@
  *   const:MS  uniform:LO,HI  exp:MEAN  sexp:SHIFT,MEAN  pareto:SCALE,ALPHA
  *   lognormal:MEDIAN,SIGMA   mix:P,FACTOR  trace:FILE        (milliseconds)
  *
- * Of a list of specs, "MODEL" is for all ranks, and "RANK:MODEL" for one rank, for which it
+ * In a list of specs, "MODEL" is for all ranks, and "RANK:MODEL" for one rank, for which it
  * replaces the former. mix:P,FACTOR multiplies the delay of another model by FACTOR with
  * probability P, so it must be given together with another model. trace:FILE is a CSV file of
  * step,worker,ready_us with a header line; rank r uses the times of worker r mod (workers in the

@@ -21,8 +21,8 @@ struct mst_figures {
 	float scalar[MST_SCALARS_MAX];       /* as the version's record has them */
 };
 
-/* Of the elements before `end`, from where the scale before it ends: the factors of the version's
- * rate and of the weight decay there. */
+/* Factors of the version's rate and of the weight decay. They hold for the elements before `end`,
+ * from where the scale before this one ends. */
 struct mst_scale {
 	size_t end;
 	float rate, decay;

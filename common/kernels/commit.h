@@ -26,8 +26,8 @@ struct mst_commit {
 	/* The optimiser's kernel, by instruction set; NULL: the version is the mean itself, and
 	 * what follows is not read. */
 	mst_apply_fn *const *apply;
-	/* Of the version before, and of this one: where results are of 16 bits the same or apart,
-	 * else next is `out`. */
+	/* Parameters of the version before, and of this one. Where results have 16 bits, both may
+	 * be the same memory; else next is `out`. */
 	const float *theta;
 	float *next;
 	float *state[MST_STATES_MAX]; /* after the version; NULL: not kept */

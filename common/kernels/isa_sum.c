@@ -19,7 +19,7 @@
 
 #define LINE_BYTES 64
 #define LINE_ELEMS (LINE_BYTES / sizeof(float))
-/* Of 16 bits, elements that are widened together: two lines. */
+/* Elements of 16 bits that are widened together: two cache lines. */
 #define BLOCK_ELEMS 64
 
 #define INLINE static inline __attribute__((always_inline))

@@ -26,7 +26,8 @@ struct trial {
 	size_t elems;
 };
 
-/* Of f32 or less. Return: whether there is memory; all of its pages have been touched. */
+/* Makes the vectors of a trial, of f32 or less. Return: whether there is memory; all of its pages
+ * have been touched. */
 static bool trial_make(struct trial *t, uint32_t sources)
 {
 	uint32_t vectors = sources + 1;

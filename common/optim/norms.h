@@ -13,7 +13,7 @@
 
 #include "common/base/exact_sum.h"
 
-/* Of a tensor, or of a stretch of it. */
+/* Sums of squares of a tensor, or of a stretch of it. */
 struct mst_squares {
 	struct mst_exact_sum theta;     /* of the parameters before the step */
 	struct mst_exact_sum direction; /* of what the optimiser steps along: optim.h says what */

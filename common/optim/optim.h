@@ -47,7 +47,7 @@ struct mst_optim_version {
 	double lr_scale; /* scale x schedule */
 };
 
-/* Of a tensor, before the step. Both norms are finite and above 0. */
+/* The norms of a tensor before the step. Both are finite and above 0. */
 struct mst_norms {
 	double theta, direction;
 	double decay; /* the weight decay of the tensor, as its elements have it */

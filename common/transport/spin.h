@@ -27,7 +27,7 @@
 #define MST_SPIN_REST 32u                   /* times what was spent, */
 #define MST_SPIN_REST_MAX_NS (100 * MST_MS) /* for a thread may also be stopped in a yield */
 
-/* Of one waiting thread; zeroed at first. */
+/* The state of one waiting thread; zeroed at first. */
 struct mst_spin {
 	uint64_t rest_until_ns; /* until then looking does not pay */
 };

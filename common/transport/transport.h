@@ -148,11 +148,11 @@ struct mst_dial {
 	uint8_t token[MST_TOKEN_LEN]; /* single-use, from the welcome */
 	struct mst_lanes lanes;
 	uint64_t timeout_ns;
-	/* Of that: how long the acceptor may make others' links before it answers. */
+	/* The part of that time in which the acceptor may make others' links before it answers. */
 	uint64_t busy_ns;
-	/* Of the down lane, so that results need not be copied. The region is lent until the link
-	 * is freed; until it is detached the peer may write it, and its contents are the peer's.
-	 * Where peers map what they write (`maps`) there can be none: -ENOTSUP. */
+	/* A region of the down lane, so that results need not be copied. The region is lent until
+	 * the link is freed; until it is detached the peer may write it, and its contents are the
+	 * peer's. Where peers map what they write (`maps`) there can be none: -ENOTSUP. */
 	struct mst_export export;
 	/* Is the link not wanted any more? Asked now and then while dial() waits; NULL: it is. */
 	bool (*unwanted)(void *ctx);
@@ -174,8 +174,8 @@ struct mst_put {
 	/* In @region, at outbound + offset, or in published memory: read where it lies, until
 	 * MST_SENT. Anywhere else: copied to the outbound region before the call returns. */
 	const void *src;
-	/* Of this net's domain, and all of the source lies in it; NULL: of none. It is lent until
-	 * the put has completed, told (signal) or not. Where peers map the inbound region the
+	/* A region of this net's domain that all of the source lies in; NULL: none. It is lent
+	 * until the put has completed, told (signal) or not. Where peers map the inbound region the
 	 * source is copied there once, and is the caller's again at once. */
 	struct mst_region *region;
 	size_t bytes; /* 0 is fine */

@@ -6,7 +6,7 @@
 #include "common/wire/message.h"
 
 #define MST_COUNTED_LEN 640u
-/* Of so many ranks each is told; of more, all together, and those with the lowest shares. */
+/* Up to so many ranks are told one by one. Of more ranks, the total and the lowest shares are. */
 #define MST_COUNTED_EACH 8u
 #define MST_COUNTED_LOWEST 4u
 

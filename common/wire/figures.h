@@ -43,7 +43,7 @@
 
 /* clang-format off */
 
-/* Of the job. Tags 1 to 15 are the fields that are no figures. */
+/* Figures of the job. Tags 1 to 15 are the fields that are no figures. */
 #define MST_JOB_FIGURES(F) \
 	F(16, U32, workers, "workers", COUNT, "the ranks of the job") \
 	F(17, U32, live, "live", COUNT, "of these, how many take part now") \
@@ -71,7 +71,7 @@
 	F(32, U64, state_max, "state_max", COUNT, \
 	  "how many bytes a state of a worker may have that it gives to another")
 
-/* Of each policy that was in force. */
+/* Figures of each policy that was in force. */
 #define MST_POLICY_FIGURES(F) \
 	F(2, U64, since, "since", COUNT, "the first version made under it") \
 	F(3, U64, versions, "versions", COUNT, "made under it") \
@@ -87,7 +87,7 @@
 	F(12, U64, dropped, "dropped", COUNT, \
 	  "of the late, those that were on their way when the policy came into force")
 
-/* Of each rank. Tags 1 to 7 are the fields that are no figures. */
+/* Figures of each rank. Tags 1 to 7 are the fields that are no figures. */
 #define MST_RANK_FIGURES(F) \
 	F(8, U32, rank, "rank", COUNT, "from 0") \
 	F(9, U32, incarnation, "incarnation", COUNT, \
@@ -133,7 +133,7 @@
 	F(39, U64, behind_by, "versions_behind", COUNT, \
 	  "versions between the one that it has and the newest")
 
-/* Of each server of the job. */
+/* Figures of each server of the job. */
 #define MST_SERVER_FIGURES(F) \
 	F(3, U64, first, "first", COUNT, \
 	  "the first element of its part; 0 if that is not known yet") \

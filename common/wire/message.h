@@ -291,7 +291,7 @@ enum mst_server_state { MST_SERVER_AWAITED, MST_SERVER_JOINED, MST_SERVER_READY,
 struct mst_status {
 	char job[MST_NAME_LEN];
 	char policy[MST_POLICY_LEN]; /* in force */
-	/* Of a policy that changes its rule: the fixed one that it is now, and why; else "". */
+	/* If the policy changes its rule: the fixed policy that it is now, and why; else "". */
 	char policy_now[MST_POLICY_LEN];
 	char policy_why[MST_CAUSE_LEN];
 	char next_policy[MST_POLICY_LEN]; /* comes into force; "": none */

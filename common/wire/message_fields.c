@@ -179,7 +179,7 @@ static const struct mst_rows status_metric_rows = {
 	SHAPE(status_metric_fields),
 };
 
-/* Of a state that this release does not know people read "unknown": so states are no ENUM. */
+/* States are no ENUM: a state that this release does not know is printed as "unknown". */
 static const struct mst_field status_fields[] = {
 	TEXT(1, mst_status, job),
 	TEXT(2, mst_status, policy),

@@ -85,7 +85,7 @@ void mst_entry_of_event(const struct mst_ledger_event *ev, struct mst_peer_entry
 	}
 }
 
-/* Of FULL. */
+/* The sum of squares in a FULL. */
 static double squares_in(const struct mst_peer_entry *entry)
 {
 	double squares;

@@ -306,8 +306,8 @@ static void leader_request(struct mst_decider *d, const struct mst_request *requ
 
 /* ---- timers ---- */
 
-/* Of a follower that lags the ledger knows where a member's patience is at stake: not every server
- * has reported the header. The deadline of a step waits for what the leader reads alone. */
+/* When a follower lags, the ledger knows it where a member's patience is judged, since not every
+ * server has reported the header. The deadline of a step waits only for what the leader reads. */
 static void leader_lags(struct mst_decider *d, uint64_t lag_ns)
 {
 	const struct mst_leader *l = leader_of(d);

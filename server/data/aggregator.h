@@ -25,7 +25,7 @@
 
 struct mst_aggregator_cfg {
 	uint32_t index; /* among those of the job, as the ledger counts them */
-	/* Of a server that is not the leader: verdicts, hints, records and the end of the job are
+	/* This server is not the leader: verdicts, hints, records and the end of the job are
 	 * for the leader to tell, and asks come to it alone. */
 	bool follower;
 	uint32_t shards; /* 1 .. MST_SHARDS_MAX */
@@ -101,8 +101,8 @@ bool mst_aggregator_validates(const struct mst_aggregator *a, const struct mst_d
 /* A decision; @record: of the version, for COMMIT and RELEASE. */
 void mst_aggregator_execute(struct mst_aggregator *a, const struct mst_decision *d,
 			    const struct mst_record *record);
-/* Of what workers say: how much has arrived, and how much of it has been reported as an event. They
- * differ while something is read before it is reported. */
+/* Counts of what workers say: how much has arrived, and how much of it has been reported as an
+ * event. They differ while something has been read and not yet reported. */
 struct mst_reports {
 	uint64_t arrived, reported;
 };

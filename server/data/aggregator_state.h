@@ -48,7 +48,7 @@ struct mst_partial {
 	float *sum;
 	uint32_t rank, rank_end; /* whose; of a group several */
 	bool taken;
-	/* Of a group's sum that is not finite: which gradient made it so. `found`: this is set. */
+	/* If a group's sum is not finite: the gradient that made it so. `found`: this is set. */
 	bool found;
 	struct mst_spoilt culprit;
 	struct mst_partial *next; /* of the same step */
@@ -83,7 +83,8 @@ struct mst_task {
 			float average;      /* what is left of the moving average */
 			const void *before; /* the version it starts from */
 			const void *read;   /* REDUCE: the one it is compared with, or NULL */
-			/* Of vectors that are updated in place: the side it reads, and writes. */
+			/* The sides that it reads and writes, of vectors that are updated in
+			 * place. */
 			uint8_t from, to;
 			uint8_t average_from, average_to; /* the same of the average */
 			/* After REDUCE, which has used the summands: */
@@ -98,7 +99,7 @@ struct mst_task {
 		struct {
 			struct mst_session *session;
 			const struct mst_record *record;
-			/* Of the record, as it was when the answer was decided. */
+			/* Parts of the record, as it was when the answer was decided. */
 			struct mst_pace pace;
 			uint32_t window;
 			bool until_asked;
@@ -170,8 +171,8 @@ struct mst_aggregator {
 	bool saving;        /* SAVE has been ordered, and what it saves may not change yet */
 	uint8_t saved_side; /* where that is */
 	bool resumes;       /* the job goes on from a checkpoint: theta has been filled */
-	/* Of tensors in this part, of neighbours with equal scales one; NULL: all are 1. Where the
-	 * optimiser wants norms of tensors: one of each tensor, never NULL. */
+	/* Scales of the tensors in this part; neighbours with equal scales have one. NULL: all are
+	 * 1. Where the optimiser wants norms of tensors: one for each tensor, never NULL. */
 	struct mst_scale *scale;
 	uint32_t scales;
 	/* Where the optimiser wants norms: does the first tensor begin before this part, does the

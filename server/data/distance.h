@@ -31,7 +31,8 @@ void mst_distance_free(struct mst_distance_pass *p); /* accepts NULL */
 void mst_distance_begin(struct mst_distance_pass *p, const void *now, const void *read);
 /* Goes on with all blocks up to element @reached of the server's part. */
 void mst_distance_go_on(struct mst_distance_pass *p, uint64_t reached);
-/* Of the shard's range. Valid when it has gone on to its end, until it begins again. */
+/* The square of the distance over the shard's range. Valid when the pass has gone on to its end,
+ * until it begins again. */
 const struct mst_exact_sum *mst_distance_square(const struct mst_distance_pass *p);
 
 #endif

@@ -3,9 +3,9 @@
  * The open step: the contributions that have been counted since the last commit. The next commit
  * takes them all.
  *
- * Of each rank it has the slots with the contributions, in the order in which they were counted, or
- * one partial sum of them all. A slot stays full until its last read is done. So two partial sums
- * are made before the commit, to the bits that the commit would make:
+ * For each rank it has the slots with the contributions, in the order in which they were counted,
+ * or one partial sum of them all. A slot stays full until its last read is done. So two partial
+ * sums are made before the commit, to the bits that the commit would make:
  *
  *   - the sum of a rank that contributes again, because it has few slots, and needs them;
  *   - the sum of a group of the tree that is complete, when there is nothing else to do.

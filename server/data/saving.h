@@ -8,7 +8,7 @@
 
 #include "common/kernels/apply.h"
 
-/* Of a version that is saved. */
+/* The vectors of a version that is saved. */
 struct mst_saving {
 	uint64_t version;
 	bool spoilt;        /* the version was never made, or is not finite; nothing follows */
@@ -18,7 +18,8 @@ struct mst_saving {
 	const float *average;               /* of the parameters of all versions; NULL: not kept */
 };
 
-/* Of the version that a job goes on from: filled by the control side before the job starts. */
+/* The vectors of the version that a job goes on from. The control side fills them before the
+ * start. */
 struct mst_resumed {
 	void *result;                 /* result_type[elems] */
 	float *theta;                 /* NULL: `result` is f32 */

@@ -4,8 +4,8 @@
  * things are put from where they lie and may be on their way for long: a copied result, from the
  * buffer of its version, and a hint.
  *
- * Of a session on its way at a time are, at most: a verdict and a grant of each slot, both session
- * words, one answer with its record, its result in MST_PARTS_MAX parts, one hint. A
+ * At most the following of a session is on its way at a time: a verdict and a grant of each slot,
+ * both session words, one answer with its record, its result in MST_PARTS_MAX parts, one hint. A
  * worker gets no second of any before it has had the first and said so by a header or an ask. The
  * transport has room for all of these; one more is asked for only by a worker that breaks the
  * protocol, so it ends that session and nothing ever has to be tried again.

@@ -46,8 +46,7 @@ struct mst_session {
 	struct mst_slot slot[MST_SLOTS_MAX];
 	uint32_t busy;   /* slots still to be read, queued answers, and results on their way */
 	uint32_t unsent; /* of those, results on their way: MST_SENT follows for each */
-	/* Of the answer that is queued, by shard: as far as this element of its range it is on its
-	 * way. */
+	/* By shard: the element of its range up to which the queued answer is on its way. */
 	uint64_t sent[MST_SHARDS_MAX];
 	bool answering; /* an answer is queued: no honest worker asks again before it has it */
 	bool asked;     /* reported; its answer is not decided yet, and no second may be out */

@@ -161,7 +161,7 @@ static void group_begin(struct mst_shard *s, const struct mst_task *task)
 					 .streams = is_streamed(&s->of->cfg, MUSTER_F32) };
 }
 
-/* Of a commit whose mean is a step of the parameters. */
+/* Begins a commit whose mean is a step of the parameters. */
 static void apply_begin(const struct mst_aggregator *a, const struct mst_task *task,
 			struct mst_commit *commit)
 {
@@ -207,7 +207,7 @@ static void reduce_begin(struct mst_shard *s, const struct mst_task *task)
 		mst_norms_begin(s->norms, task);
 }
 
-/* Of at most a block. */
+/* The sum of squares of at most a block. */
 static double squares_of(enum muster_type type, const void *data, size_t count)
 {
 	float wide[MST_SHARD_ELEMS_MIN];

@@ -389,7 +389,7 @@ static void answer_end(struct mst_aggregator *a, const struct mst_task *task)
 
 /* ---- saving ---- */
 
-/* Of what is kept in 16 bits and in f32, the f32 is saved. */
+/* A vector that is kept in 16 bits and in f32 is saved in f32. */
 void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d)
 {
 	struct mst_task task = { .kind = MST_TASK_SAVE, .save.version = d->commit.version };

@@ -37,8 +37,9 @@ static bool validates_regrant(const struct mst_aggregator *a, const struct mst_d
 	       d->grant.epoch == slot->epoch + 1;
 }
 
-/* Of the next version, and of something, so that the queue holds no more of them than there are
- * slots. And not into the buffer that it starts from, or is compared with. */
+/* A commit makes the next version, and counts something, so that the queue holds no more commits
+ * than there are slots. It does not write to the buffer that it starts from, or is compared
+ * with. */
 static bool validates_commit(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	return a->open.entries > 0 && a->newest_buffer != MST_BUFFER_NONE &&

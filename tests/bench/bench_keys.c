@@ -148,7 +148,7 @@ static int reregister_close(struct key_bench *b)
 	return rereg(b, IBV_ACCESS_LOCAL_WRITE);
 }
 
-/* Of type 2, which this queue pair alone can be written through. */
+/* Opens a window of type 2, which can be written through this queue pair alone. */
 static int window_open(struct key_bench *b)
 {
 	if (b->window == NULL) {
@@ -263,7 +263,7 @@ static int end_connect(const struct device *d, struct end *e, const struct end *
 	return rc;
 }
 
-/* Of whatever has been made. */
+/* Destroys whatever has been made. */
 static void bench_destroy(struct key_bench *b)
 {
 	end_destroy(&(struct end){ .qp = b->near.qp });
@@ -470,7 +470,7 @@ static int measure(const struct device *d, size_t bytes, const bool *usable)
 
 /* ---- the device ---- */
 
-/* Of RoCE version 2 with an address that others can route to, or else the first. */
+/* Takes a GID of RoCE version 2 with an address that others can route to, or else the first. */
 static int find_gid(struct device *d)
 {
 	static struct ibv_gid_entry entry[GIDS_MAX];

@@ -124,7 +124,7 @@ static float mean_of(const struct sum_row *row, size_t i)
 	return sum_of(row, i) / (float)row->sources;
 }
 
-/* Of the first version. */
+/* The optimiser, with the figures of the first version. */
 static struct mst_optimizer optimizer_of(const struct sum_row *row, struct mst_figures *figures)
 {
 	struct mst_optim_version first = { .version = 1, .lr_scale = 1 };
@@ -190,7 +190,7 @@ static void go_through(const struct part *p, const struct mst_commit *c)
 	}
 }
 
-/* Of a chunk, whose mean is in the caches. */
+/* Adds the squares of a chunk, whose mean is in the caches. */
 static void add_squares(const struct bench *b, const struct mst_optimizer *o,
 			const struct mst_commit *c, size_t first, size_t count)
 {

@@ -104,7 +104,7 @@ def teacher(count, seed):
 
 
 def learn(peer, rank, versions):
-    """Of rank 0: seconds until the loss is low enough, or None; that loss after so many versions;
+    """For rank 0: seconds until the loss is low enough, or None; that loss after so many versions;
     and the loss and the seconds after as many samples as are in so many versions of all ranks."""
     import torch
     torch.manual_seed(0)

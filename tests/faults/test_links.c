@@ -253,7 +253,7 @@ static void connector_faults(void)
 	play("connector", CONNECTOR, 20);
 }
 
-/* Of a memfd that this process has open: are all its bytes there? */
+/* Are all bytes of this memfd there? The process has it open. */
 static bool is_taken(const char *fd)
 {
 	char path[300], target[64] = "";

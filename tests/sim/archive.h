@@ -12,7 +12,7 @@
 #include "tests/sim/world.h"
 
 void archives_begin(const struct sim_plan *plan);
-/* Of this server, which is a process. */
+/* The archive of this server, which is a process. */
 struct mst_archive *archives_of(uint32_t server, struct sim_process *process);
 /* The server ends: what is under way is dropped, and nothing of the server is read any more. */
 void archives_stop(uint32_t server);

@@ -239,7 +239,7 @@ static double exact_value(const struct exact *e)
 	return 2 * rest == further - sum ? further : sum;
 }
 
-/* Of the elements from @at up to @end. Blocks are those of the whole vector. */
+/* The norm of the elements from @at up to @end. Blocks are those of the whole vector. */
 static double norm_of(const float *vector, uint64_t at, uint64_t end)
 {
 	struct exact total = { .count = 0 };

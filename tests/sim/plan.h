@@ -19,12 +19,12 @@
 #define SIM_ALL (-1)
 /* At which a job with a share of samples ends; it makes fewer. */
 #define SIM_SAMPLES 1e7
-/* Of the optimiser LAMB. */
+/* Parameters of the optimiser LAMB. */
 #define SIM_LAMB_BETA1 0.75
 #define SIM_LAMB_BETA2 0.875
 #define SIM_LAMB_EPSILON 0.125
 #define SIM_LAMB_DECAY 0.25
-/* Of the optimiser LARS. */
+/* Parameters of the optimiser LARS. */
 #define SIM_LARS_DECAY 0.25
 #define SIM_LARS_TRUST 0.5
 #define SIM_LARS_EPSILON 0.125

@@ -121,7 +121,7 @@ int sim_plan_blocks_log_of(const struct sim_plan *p)
 	return -1;
 }
 
-/* Of a link that is made anew: the follower waits a little, asks, and dials. */
+/* The time to make a link anew: the follower waits a little, asks, and dials. */
 #define RELINK_NS (70 * MST_MS)
 
 /* How long a fault keeps a server from others; MST_NEVER: for good. */
@@ -173,7 +173,7 @@ bool sim_plan_servers_hold(const struct sim_plan *p)
 	       all <= sim_plan_server_lease_ns(p) - half_ns && all <= p->join_ns / 2;
 }
 
-/* Of one gradient there is one distance. */
+/* A version of one gradient has one distance. */
 static bool has_distance(const struct mst_rule *rule)
 {
 	return rule->window > 0 && rule->quorum == 1 && !rule->compensate && !rule->deltas &&

@@ -123,7 +123,7 @@ static uint64_t draw_gap(struct mst_rand *r, const struct sim_plan *p)
 	return chance(r, 0.65) ? between(r, 100 * 1000, least / 6) : draw_span(r, p);
 }
 
-/* Of a follower, or of the leader. */
+/* Draws a fault of a follower, or of the leader. */
 static void draw_fault_of_server(struct mst_rand *r, struct sim_plan *p)
 {
 	static const enum sim_fault_kind kinds[] = {
@@ -145,7 +145,7 @@ static void draw_fault_of_server(struct mst_rand *r, struct sim_plan *p)
 	sim_plan_add_fault(p, &f);
 }
 
-/* Of a worker, at one server: between what it says to that one and to the next. */
+/* Draws a fault of a worker at one server: between what it says to that one and to the next. */
 static void draw_fault_at_server(struct mst_rand *r, struct sim_plan *p)
 {
 	static const enum sim_fault_kind kinds[] = {
@@ -315,7 +315,7 @@ static void draw_standstill(struct sim_plan *p)
 
 void sim_plan_draw_faults(struct mst_rand *r, struct sim_plan *p)
 {
-	/* Of five worlds one is whole: what happens there without a fault is nobody's fault. */
+	/* One world of five has no fault: what goes wrong there cannot come from one. */
 	bool whole = chance(r, 0.2);
 	for (uint64_t count = whole ? 0 : between(r, 1, 5); count > 0; count--)
 		draw_fault(r, p);

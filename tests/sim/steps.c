@@ -32,7 +32,7 @@ static bool is_missing(const struct obs_session *s)
 	return s->live && s->rostered && !s->passed && !obs_rank_is_open(s->rank);
 }
 
-/* Of workers that break the rules nobody knows what they have said. */
+/* Nobody knows what workers that break the rules have said. */
 static bool is_lawful(void)
 {
 	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {

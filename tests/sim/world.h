@@ -31,7 +31,8 @@ void sim_stop(void);
 
 /* The world's time. What mst_now_ns() tells a process differs from it by an offset of its own. */
 uint64_t sim_now(void);
-/* Of things that have happened, and a hash of them all: worlds of the same seed have the same. */
+/* The number of things that have happened, and a hash of them all. Worlds of one seed have the
+ * same. */
 uint64_t sim_steps(void);
 uint64_t sim_hash(void);
 void sim_mix(uint64_t fact); /* adds to it */

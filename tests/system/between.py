@@ -21,7 +21,7 @@ from servers import Job
 
 WORKERS = 4
 TELLER = 3  # who ends the job when it is told so; nobody hurts it
-# Of a worker: its headers go to all servers one after the other, beginning with that of its rank.
+# A worker's headers go to all servers one after the other, beginning with that of its rank.
 # Then the data of the next step, in ranges.
 MOMENTS = {
     "header to one": ["after put header - v15"],
@@ -164,7 +164,7 @@ def stopped_while_servers_answer(a):
 
 
 class Gathering(Scene):
-    """Of two servers the follower stands where it dials the leader."""
+    """There are two servers, and the follower stands still where it dials the leader."""
 
     def __init__(self, a, stage, *options):
         self.trips = tempfile.TemporaryDirectory()

@@ -111,7 +111,7 @@ class Cell:
             self.rank = SPARE
         lasts = violence in LASTING
         self.lease_s = a.lease_s if lasts else CALM_LEASE_S
-        # Of a lease so short the others may miss one, too: what they do then proves nothing.
+        # With a lease so short the others may miss one, too: what they do then proves nothing.
         self.is_short = lasts and self.lease_s < LEASE_S
         if lasts or moment == "rejoin":
             self.sleep_us = max(self.sleep_us, 4000)

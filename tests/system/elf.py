@@ -24,7 +24,7 @@ def imports(path):
 
 
 def begins_marked(path):
-    """Of one function that it has; the C library's own start code is marked in any case."""
+    """Is one of its functions marked? The C library's own start code is marked in any case."""
     for name in ("main", "muster_open"):
         code = said("objdump", f"--disassemble={name}", path)
         found = re.search(rf"<{name}>:\n(.*)", code)

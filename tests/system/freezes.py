@@ -68,7 +68,7 @@ def start(*command, options=()):
 
 
 def own_cgroups():
-    """Of such a test that are left, wherever cgroup v2 is."""
+    """The folders of such a test that are left, wherever cgroup v2 is."""
     found = subprocess.run(["find", "/sys/fs/cgroup", "-name", "freeze.*", "-type", "d"],
                            capture_output=True, text=True, check=False)
     return set(found.stdout.split())

@@ -86,7 +86,7 @@ def play(case, a):
         if comes == "fails":
             must("would not be finite" in job["why"], f"the summary says: {job['why']}")
             last = re.search(r"version (\d+).*; the last good version is (\d+)", job["why"])
-            # Of several servers another may be about to report an earlier one.
+            # If there are several servers, another may be about to report an earlier one.
             must((last is not None) == (a.servers == "1"), f"the summary says: {job['why']}")
             must(last is None or int(last[2]) == int(last[1]) - 1, f"it says: {job['why']}")
             heard = re.findall(r"worker: (?:start|wait|push|gradient): rank (\d+) in job "

@@ -205,7 +205,7 @@ def hear_fates(logs):
 
 
 def pushes_before(log, by_session):
-    """Of the session before it that had started."""
+    """The pushes of the session before it that had started."""
     before = max((s for s in by_session if s[0] == log.rank and s[1] < log.incarnation),
                  default=None)
     return by_session[before].pushes if before else {}
@@ -373,7 +373,8 @@ class Rules:
 
 
 def scales(elems, tensors):
-    """Of rate and decay, by element, as a test worker has them; one number where it gives none."""
+    """Scales of rate and decay, by element, as a test worker has them; one number where it gives
+    none."""
     if tensors == 0:
         return np.float32(1), np.float32(1)
     lr, decay = np.ones(elems, np.float32), np.ones(elems, np.float32)
@@ -441,7 +442,7 @@ def squares(block):
 
 
 def square_of(vector, first, end):
-    """Of the elements from @first up to @end: of one tensor, or of all."""
+    """The sum of squares of the elements from @first up to @end: of one tensor, or of all."""
     starts = [first, *range((first // BLOCK + 1) * BLOCK, end, BLOCK), end]
     return math.fsum(squares(vector[a:b]) for a, b in zip(starts, starts[1:]))
 

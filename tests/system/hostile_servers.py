@@ -80,7 +80,7 @@ class Job(base.Job):
 
 
 def ended(child):
-    """Of a server or another process: exit status and what it said."""
+    """The exit status of a server or another process, and what it said."""
     status, said = child.end(HANG_S)
     if status is None:
         child.kill()

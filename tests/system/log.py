@@ -118,7 +118,7 @@ def bother(port, reader, folder):
 
 
 class Folder(tempfile.TemporaryDirectory):
-    """Of a job that ends when it is told so."""
+    """The folder of a job that ends when it is told so."""
 
     def path(self, name):
         return os.path.join(self.name, name)

@@ -31,12 +31,12 @@ class Case:
         return "add" if self.policy.split(":")[0] in DELTAS else "sgd:lr=0.1,momentum=0.9"
 
     def options(self):
-        """Of muster run."""
+        """Options of muster run."""
         return ["-n", str(self.workers), "--policy", self.policy, "--optimizer", self.optimizer,
                 "--commits", str(self.commits)]
 
     def arguments(self, servers=1):
-        """Of programs/micro.c; each server has a part of the vector."""
+        """Words of programs/micro.c; each server has a part of the vector."""
         elems = ELEMS + (4096 * servers if servers > 1 else 0)
         return [str(elems), str(MICROS), *self.words]
 

@@ -42,7 +42,7 @@ class Batches:
         self.log, self.next = log, 1
 
     def sum(self, count):
-        """Of the next so many; as the worker adds them up."""
+        """The sum of the next so many, as the worker adds them up."""
         total = None
         for number in range(self.next, self.next + count):
             one = values(self.log.elems, self.log.rank, self.log.incarnation, number)
@@ -51,12 +51,13 @@ class Batches:
         return total[:: self.log.stride]
 
     def mean(self):
-        """Of the next batch."""
+        """The mean of the next batch."""
         return self.sum(MICROS) / np.float32(MICROS)
 
 
 def gradients(log, numbers, parameters):
-    """Of contributions that take what is finished: the next micro-batches, none twice, none left
+    """The sums of contributions that take what is finished: the next micro-batches, none twice,
+    none left
     out. Only where a time of grace may end, what is at hand may be given up; then the next
     contribution begins after that."""
     batches = Batches(log)

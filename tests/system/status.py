@@ -173,7 +173,7 @@ def forgets(a):
 
 
 def steps_unknown(log):
-    """Of the steps before a worker has handed in its second gradient little is known. Return: how
+    """Little is known of the steps before a worker has handed in its second gradient. Return: how
     many there were."""
     pushes = 0
     with open(log) as f:
@@ -247,7 +247,8 @@ def accounts(folder, rank):
 
 
 def counted(a):
-    """Of a slow rank under backup less counts than was pushed, and all adds up: with the verdicts
+    """Under backup fewer gradients of a slow rank count than it pushed, and all adds up: with the
+    verdicts
     that workers were told, and with the samples in all versions."""
     folder = tempfile.TemporaryDirectory()
     job = Job(a, "backup:4", command(a, folder.name, "weights=1", "rounds=1000000",

@@ -246,7 +246,7 @@ class Spoiled(unittest.TestCase):
         self.refuse("ticket 1 of session 2, which was never pushed")
 
     def test_a_fate_left_out(self):
-        """Of more pushes than there are slots no more than the last can be unread."""
+        """If there are more pushes than slots, only the last ones can be unread."""
         more = "".join(f"push {ticket} 2 1 0\n" for ticket in range(4, 9))
         self.spoil("2.1", "push 3 2 1 0\n", "push 3 2 1 0\n" + more)
         self.spoil("2.2", "fate 1 3 1 3\n", "")

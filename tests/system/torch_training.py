@@ -109,7 +109,7 @@ class Training:
 
 
 def lines(ranks, rank):
-    """Of its newest session."""
+    """The lines of its newest session."""
     logs = sorted(glob.glob(ranks.path(f"log.{rank}.*")))
     if not logs:
         return []

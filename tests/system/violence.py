@@ -234,7 +234,7 @@ class Scene:
         return json.loads(got.stdout) if got.returncode == 0 else None
 
     def pid_of(self, name):
-        """Of the server or a worker under muster run, too."""
+        """The process of the server or a worker, also under muster run."""
         if name in self.process:
             return self.process[name].pid
         for pid in tagged(self.mark):

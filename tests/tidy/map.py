@@ -34,7 +34,8 @@ by what has a higher one.
 
 
 def first_sentence(text):
-    """Of the comment that a file begins with; None if it begins with none."""
+    """The first sentence of the comment that a file begins with; None if there is no such
+    comment."""
     found = COMMENT.match(text)
     if not found:
         return None

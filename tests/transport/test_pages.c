@@ -45,7 +45,7 @@ static size_t taken(int fd)
 	return (size_t)st.st_blocks * 512;
 }
 
-/* Of the mapping that begins at @p: its figure in /proc/self/smaps, in bytes. */
+/* A figure in /proc/self/smaps of the mapping that begins at @p, in bytes. */
 static size_t figure_of(const void *p, const char *name)
 {
 	FILE *f = fopen("/proc/self/smaps", "re");

@@ -15,7 +15,7 @@ RIGHT = r"^ok +write +rxe0/1: wrote 1\.00 MiB: every byte right"
 
 
 def here(tools):
-    """Of the machine that it runs in."""
+    """The facts of the machine that it runs in."""
     in_machine(tools.muster, "doctor")
 
 

@@ -71,7 +71,7 @@ class Job:
                           **env)
 
     def lines(self, rank, word="outcome"):
-        """Of what a test worker logged so far, those that begin so, each as its words."""
+        """The lines that a test worker has logged so far and that begin so, each as its words."""
         words = []
         for node in self.lab.nodes:
             for path in node.share.glob(f"{self.name}.{rank}.*"):
@@ -84,7 +84,7 @@ class Job:
         return len(self.lines(rank, "push"))
 
     def verdicts(self, rank):
-        """Of a test worker, in order; of contributions only."""
+        """The outcomes of a test worker, in order; of contributions only."""
         return [int(words[1]) for words in self.lines(rank) if int(words[1])]
 
     def newest(self, rank):

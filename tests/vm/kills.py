@@ -114,7 +114,7 @@ def stop_when_counted(tools):
 
 
 def kill_server_in_answer(tools):
-    """Of five answers some are there, one result is on its way, and the rest will not come."""
+    """Some of five answers are there, one result is on its way, and the rest will not come."""
     with shared.lab() as machines:
         job = TripJob(with_trips(tools), machines, {"server": [f"before put answer 2 {AT}"]})
         job.held("server")

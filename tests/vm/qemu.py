@@ -17,7 +17,7 @@ ANSWER_SECONDS = 60
 # Before other processes, where this user may: else the machine's clock stands still on a busy host.
 FIRST = ["nice", "-n", "-15"]
 
-# Of all machines whose clock Linux can set right on a busy host (q35 has a HPET; the microvm has
+# Among all machines whose clock Linux can set right on a busy host (q35 has a HPET; the microvm has
 # nothing, and may then hang) this starts soonest. la57 is paging deeper than this memory needs.
 MACHINE = ["-M", "q35,sata=off,smbus=off,usb=off,vmport=off", "-accel", "tcg",
            "-cpu", "max,la57=off,erms=off,fsrm=off"]

@@ -21,7 +21,7 @@
 
 #include "tools/bench/plan.h"
 
-/* Of samples in ns, all exact: nothing is put into cells. */
+/* Figures of samples in ns. All are exact: nothing is put into cells. */
 struct mst_bench_spread {
 	uint64_t min, mean, p50, p90, p99, p999, max;
 };

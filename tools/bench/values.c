@@ -96,7 +96,7 @@ void mst_bench_fill(const struct mst_bench_values *v, uint32_t rank, uint64_t ve
 	}
 }
 
-/* Of what the set pushed on the version before. */
+/* The sum of what the set pushed on the version before. */
 static int64_t sum_of_b(const struct mst_bench_values *v, const struct mst_bench_expected *expected)
 {
 	uint32_t pair = (uint32_t)((expected->version - 1) / 2);

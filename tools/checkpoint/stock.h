@@ -35,7 +35,7 @@ int mst_stock_take(const char *dir, bool verify, bool tensors, struct mst_stock 
 		   size_t len);
 void mst_stock_free(struct mst_stock *s);
 
-/* Of all parts. */
+/* The bytes of all parts. */
 uint64_t mst_stock_bytes(const struct mst_checkpoint_manifest *m);
 /* "damaged", "complete" or "verified". */
 const char *mst_stock_state(const struct mst_stock *s, const struct mst_stock_row *row);

@@ -101,7 +101,7 @@ static uint64_t count_of(rlim_t limit)
 	return limit == RLIM_INFINITY ? MST_DOCTOR_UNLIMITED : limit;
 }
 
-/* Of this process, as a server that is started in its place. */
+/* Facts of this process, as they would be of a server that is started in its place. */
 static void read_process(struct mst_doctor_facts *out)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };

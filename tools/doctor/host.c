@@ -149,7 +149,7 @@ static void read_unit(const char *root, char *out, size_t len)
 	(void)snprintf(out, len, "%.63s", begin != NULL ? begin + 1 : line);
 }
 
-/* Of several files the last one wins. */
+/* If there are several files, the last one wins. */
 static void find_memlock_file(const char *root, char *out, size_t len)
 {
 	struct mst_file_names files;
@@ -182,7 +182,7 @@ static void read_memlock(const char *root, struct mst_doctor_facts *out)
 	find_memlock_file(root, out->memlock_file, sizeof(out->memlock_file));
 }
 
-/* Of "always [madvise] never" the word in brackets. */
+/* Reads the word in brackets, as in "always [madvise] never". */
 static void read_choice(const char *root, const char *name, char *out, size_t len)
 {
 	char line[128];

@@ -58,7 +58,7 @@ void mst_doctor_judge_limits(const struct mst_doctor_facts *f, const struct mst_
 void mst_doctor_judge_memory(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 			     struct mst_findings *out);
 
-/* Of what a server's process needs, over shared memory too. */
+/* Judges what a server's process needs, over shared memory too. */
 #define MST_DOCTOR_DIRECTORY "directory"
 void mst_doctor_judge_process(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 			      struct mst_findings *out);

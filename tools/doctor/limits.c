@@ -42,7 +42,7 @@ void mst_doctor_need(const struct mst_doctor_wish *wish, struct mst_doctor_need 
 		/* Inbound and outbound region, with a page of each for the transport, once for each
 		 * rail. */
 		.worker_bytes = rails * (lane.up_bytes + lane.down_bytes + 2 * PAGE),
-		/* Of a worker's inbound region the server mirrors the records; results go out from
+		/* The server mirrors the records of a worker's inbound region; results go out from
 		 * where they are published. */
 		.server_bytes = rails *
 				(wish->workers * (lane.up_bytes + lane.down_result + 2 * PAGE) +

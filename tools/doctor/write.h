@@ -29,7 +29,7 @@ struct mst_write_side {
 	struct mst_write_card card;
 };
 
-/* Of one test, at the end that dialled. */
+/* The result of one test, at the end that dialled. */
 struct mst_write_report {
 	char why[MST_WHY_LEN];      /* after a failure: a sentence */
 	uint64_t wrong_bytes;       /* as the peer counted them */

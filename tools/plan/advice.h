@@ -18,7 +18,7 @@
 #include "tools/plan/bootstrap.h"
 #include "tools/plan/slow.h"
 
-/* Of more ranks than this only some quorums are compared: all near the number of ranks, and fewer
+/* With more ranks than this only some quorums are compared: all near the number of ranks, and fewer
  * of those further away. */
 #define MST_QUORUMS_ALL 64u
 #define MST_QUORUMS_MAX 96u

@@ -25,7 +25,7 @@ static uint32_t slow_ranks(uint32_t ranks)
 	return ranks / MST_SLOW_SHARE > 0 ? ranks / MST_SLOW_SHARE : 1;
 }
 
-/* Of equal times none is slower than another. */
+/* Equal times count as neither slower nor faster. */
 static void judge_step(const double *us, const double *sorted, uint32_t ranks,
 		       struct mst_slow_rank *out)
 {

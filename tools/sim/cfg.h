@@ -58,7 +58,7 @@ struct mst_sim_cfg {
 	struct mst_sim_problem *problem; /* that is trained on (problem.h); NULL: none */
 	struct mst_sim_every every;      /* points of the curve; distance 0: a fitting one */
 	bool paced;                      /* workers may have parameters of their own */
-	/* Of the serial simulation of stale gradients: each is computed on the version so many
+	/* For the serial simulation of stale gradients: each is computed on the version so many
 	 * commits ago, after a ramp of so many commits. */
 	uint32_t staleness, staleness_ramp;
 	const struct mst_sim_change *change; /* in order of time */

@@ -21,7 +21,7 @@ void mst_sim_print_errors(const struct mst_sim_line *line, const struct mst_sim_
 			  FILE *out);
 void mst_sim_csv_errors(const struct mst_sim_line *line, const struct mst_sim_figures *f,
 			FILE *out);
-/* Of one job; NULL: no memory. */
+/* The errors of one job; NULL: no memory. */
 json_t *mst_sim_json_errors(const struct mst_sim_figures *f);
 
 #endif

@@ -112,8 +112,8 @@ static void print_steps(const struct mst_sim_line *line, const struct mst_sim_fi
 		print_step(&line->job[i], &f[i], f, out);
 }
 
-/* Of many workers, arrivals that are about as far apart on a logarithmic scale from both ends: the
- * interesting ones are the first and the last. */
+/* With many workers, the arrivals shown are about equally far apart on a logarithmic scale from
+ * both ends: the first and the last are the interesting ones. */
 static bool is_shown(uint32_t k, uint32_t workers)
 {
 	uint32_t from_end = workers - k + 1;
@@ -168,7 +168,7 @@ static void print_ranks(const struct mst_sim_line *line, const struct mst_sim_fi
 	}
 }
 
-/* Of processor time: what else runs on the host is not measured. */
+/* Calls in a second of processor time: what else runs on the host is not measured. */
 static double calls_per_s(uint64_t calls, uint64_t cpu_ns)
 {
 	return cpu_ns > 0 ? (double)calls / ((double)cpu_ns / 1e9) : 0;

@@ -11,7 +11,7 @@
  *
  * Source: tensorflow/python/training/sync_replicas_optimizer.py, and the accumulators that it uses.
  *
- * Of the tickets of earlier steps only their number is kept, as all of them mean the same: a
+ * Only the number of the tickets of earlier steps is kept, as all of them mean the same: a
  * gradient that is dropped. They are told as tickets of the step before the newest.
  */
 #ifndef MST_TOOLS_SIM_TICKETS_H

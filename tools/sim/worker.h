@@ -64,7 +64,7 @@ struct mst_sim_worker {
 	bool wanted;                  /* what is finished on that version is to be handed in */
 	double samples;               /* of a batch */
 	struct mst_sim_batch batch;
-	/* Of the contribution at hand, besides what is not taken of the batch. */
+	/* These belong to the contribution at hand, beside the rest of the batch. */
 	uint64_t micro, spent_ns, tag;
 	enum mst_sim_stage stage;
 	uint32_t steps, accrued, unfetched; /* batches since ... (paced.c) */

@@ -250,7 +250,7 @@ static void report_step(struct mst_sim_world *w, uint64_t version, const struct 
 {
 	struct mst_ledger_event ev = event(MST_EV_REDUCED, (struct mst_identity){ 0 });
 
-	/* Of tensors nothing is told: the trainer has their norms. */
+	/* The sums of tensors are not told: the trainer has their norms. */
 	bool trusts = mst_optimizer_trusts(&w->cfg->ledger.optimizer);
 	uint32_t sums = !step->reduced ? 0 : trusts ? MST_EDGE_SUMS : 1;
 
@@ -442,7 +442,7 @@ static void step_network(struct mst_sim_world *w)
 		handle(w, &m.event);
 }
 
-/* Of what happens at the same time, messages come first, and timers of the ledger last.
+/* When several things happen at the same time, messages come first, and timers of the ledger last.
  * Return: false: nothing can happen any more. */
 static bool step(struct mst_sim_world *w)
 {

@@ -63,7 +63,7 @@ static void print_servers(const struct mst_status *job)
 	}
 }
 
-/* Of a running job the recent figures, else those of all of it. */
+/* Prints the recent figures of a running job, or else those of the whole job. */
 static void print_rank(const struct mst_status_rank *row, bool whole)
 {
 	struct mst_gradients g = mst_straggler_gradients(row, whole);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of the values of some runs. */
+/* Mean and spread of the values of some runs. */
 struct mst_spread {
 	double mean;
 	double deviation; /* of the sample, with n - 1; 0 of one value */

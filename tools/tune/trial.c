@@ -24,7 +24,8 @@ static size_t count_of(char *const *words)
 	return count;
 }
 
-/* Of muster run: the flags as they were typed, what this command adds, and the program. */
+/* Composes the line of muster run: the flags as they were typed, what this command adds, the
+ * program. */
 static int compose(struct mst_trial_line *line, const struct mst_tune_line *tune)
 {
 	size_t flags = count_of(tune->flags), program = count_of(tune->program), count = 0;

@@ -35,7 +35,7 @@ def predict(p, x):
 
 
 def loss_and_gradient(vector, x, y):
-    """Of the mean squared error."""
+    """The gradient of the mean squared error."""
     p = by_name(vector)
     hidden, guess = predict(p, x)
     error = 2 * (guess - y) / len(x)

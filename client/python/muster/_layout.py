@@ -79,7 +79,9 @@ class Layout:
         return max([n for _, n in self.place.values()] + [self.elems - self.trained])
 
     def table(self, scale: Optional[Scale] = None) -> List[Tuple[Any, ...]]:
-        """Of Worker. scale: where servers have the optimiser, which then leaves the rest alone."""
+        """The tensors that Worker is given. scale: where servers have the optimiser, which then
+        leaves
+        the rest alone."""
         rows: List[Tuple[Any, ...]] = [
             (name, p.numel(), *(scale(name, p) if scale else ())) for name, p in self.params]
         still, usual = ((0.0, 1.0), (1.0, 1.0)) if scale else ((), ())

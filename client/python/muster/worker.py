@@ -443,12 +443,12 @@ class Worker:
 
     @property
     def pid(self) -> int:
-        """Of the process that made this Worker, and may use it."""
+        """The number of the process that made this Worker, and may use it."""
         return self._pid
 
     @property
     def ticket(self) -> int:
-        """Of the last contribution that was handed in; 0: none, or the job was over."""
+        """The ticket of the last contribution that was handed in; 0: none, or the job was over."""
         return self._ticket.value
 
     def abandon(self) -> None:

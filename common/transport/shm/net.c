@@ -284,8 +284,8 @@ static int net_arm(struct mst_net *n)
 	return net->epoll;
 }
 
-/* Of a link its socket, and what each end hears and rings by; of a net its memory, epoll and what
- * wakes it. */
+/* Counts descriptors. A link needs its socket, and those by which its ends wait and notify; a net
+ * needs its memory, epoll, and the one that wakes it. */
 static void claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
 		  struct mst_claim *out)
 {

@@ -8,8 +8,9 @@
 
 #include "common/base/text.h"
 
-/* Of the peer's certificates: as many of RSA with 4096 bits as the depth allows. OpenSSL reads all
- * that are shown, and builds the key of each, before it looks whether they lead anywhere. */
+/* A bound for the peer's certificates: as many of RSA with 4096 bits as the depth allows. OpenSSL
+ * reads all that are shown, and builds the key of each, before it looks whether they lead
+ * anywhere. */
 #define CHAIN_BYTES_MAX (12l << 10)
 #define CHAIN_DEPTH_MAX 4
 /* The server pays for a key exchange before it knows who calls. These cost it the least; OpenSSL's

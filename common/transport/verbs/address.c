@@ -180,7 +180,7 @@ static int address_of(unsigned interface, int family, union mst_verbs_address *o
 	return best;
 }
 
-/* Of an InfiniBand port: the IPoIB interface on the same device. */
+/* The address of an InfiniBand port is that of the IPoIB interface on the same device. */
 static int address_over_ib(struct ibv_context *context, unsigned port, int family,
 			   union mst_verbs_address *out)
 {

@@ -49,7 +49,7 @@ static void step_begin(struct attempt *a, uint64_t at_most_ns)
 		a->step_end_ns = a->deadline_ns;
 }
 
-/* Of the step. */
+/* The time that is left for this step. */
 static int left_ms(const struct attempt *a)
 {
 	uint64_t now = mst_now_ns();

@@ -312,7 +312,7 @@ static void come_in(struct verbs_listener *listener, const struct rdma_cm_event 
 		enter(c, CALLER_HERE);
 }
 
-/* Of a link that has been let in, and is not attached yet. */
+/* An event of a link that has been let in, and is not attached yet. */
 static void link_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 {
 	if (event->event == RDMA_CM_EVENT_ESTABLISHED ||

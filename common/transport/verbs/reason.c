@@ -12,7 +12,7 @@
 #define REJECT_NO_SERVICE 8
 #define REJECT_BY_CONSUMER 28
 
-/* Of the outbound pair. */
+/* Why a send of the outbound pair failed. */
 static const char *sends_cause(enum ibv_wc_status status)
 {
 	switch (status) {

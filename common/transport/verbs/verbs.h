@@ -350,7 +350,8 @@ static inline size_t mst_verbs_peer_tail(const struct mst_verbs_link *l)
 
 /* Takes completions in, of a LIVE link. */
 void mst_verbs_link_gather(struct mst_verbs_link *l);
-/* Of one that is not attached yet. -EPIPE, -EPROTO: it broke, link.why tells. */
+/* Takes completions of a link that is not attached yet. -EPIPE, -EPROTO: it broke, link.why
+ * tells. */
 int mst_verbs_link_take_completions(struct mst_verbs_link *l);
 /* Has mst_verbs_link_poll() something? */
 bool mst_verbs_link_has_work(const struct mst_verbs_link *l);

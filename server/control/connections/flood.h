@@ -19,7 +19,7 @@
 #define MST_FLOOD_PERIOD_NS MST_MS
 #define MST_FLOOD_PERIODS 1024u /* one after the other in which more had come: a flood */
 
-/* Of one peer. Begins zeroed. */
+/* The counts of one peer. Begins zeroed. */
 struct mst_flood {
 	uint64_t since_ns; /* when the present period began */
 	uint32_t handled;  /* messages in it */

@@ -15,7 +15,7 @@
 /* A policy of the job. */
 struct mst_job_policy {
 	char name[MST_POLICY_LEN]; /* as it was typed; "": there is none */
-	/* Of a policy that changes its rule: the fixed one that it is now; else "". */
+	/* If the policy changes its rule: the fixed policy that it is now; else "". */
 	char now[MST_POLICY_LEN];
 	char metric[MST_NAME_LEN]; /* the reported value that it follows; "": none */
 	uint64_t begun;            /* the first version that is made under it; */

@@ -104,7 +104,9 @@ MUTANTS = {
 
 
 def cpu_seconds():
-    """Of children that have ended: what a machine of one's own would need, whoever else is busy."""
+    """Seconds of children that have ended: what a machine of one's own would need, however busy
+    this
+    one is."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -101,7 +101,7 @@ struct mst_commit_view {
 	uint32_t workers;     /* of the job */
 	double rate;          /* of the step that it makes; 0: the servers have none */
 	bool linear;          /* that rate is in proportion to the number of gradients */
-	/* Of the version that the gradients are computed on, if mst_controller_by_norms(). */
+	/* Norms of the version that the gradients are computed on, if mst_controller_by_norms(). */
 	struct mst_commit_norms norms;
 };
 

@@ -39,7 +39,7 @@ struct mst_factor {
 struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, double samples,
 			     bool is_sum, double clip);
 
-/* Of a version; @base is the sum of the base weights of all its contributions. */
+/* The divisor of a version's sum; @base is the sum of the base weights of all its contributions. */
 float mst_divisor(const struct mst_rule *rule, double base);
 
 /* What lr_scale is computed from. */

@@ -55,7 +55,7 @@ static void grow_older(struct mst_saved_time *s)
 	s->newest = empty;
 }
 
-/* Of the ranks that were still busy with an older version only the longest time matters. */
+/* Among the ranks that were still busy with an older version, only the longest time matters. */
 void mst_saved_time_commit(struct mst_saved_time *s, const struct mst_rule *rule, uint64_t step_ns,
 			   struct mst_saved_step *step)
 {

@@ -53,7 +53,8 @@ static const struct mst_transport *real;
 static struct mst_transport ours;
 static struct mst_link_listener_ops listeners;
 static char part[8], kind[16], lie[16];
-/* Of that kind, until the one. A server answers several callers at a time, each by a thread. */
+/* Calls of that kind until the one. A server answers several callers at a time, each by a
+ * thread. */
 static atomic_ulong left;
 static struct mst_link *dialled[LINKS_MAX];
 static char listener[LINKS_MAX][128];

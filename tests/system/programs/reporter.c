@@ -63,7 +63,7 @@ static int read_word(const char *word)
 	return -1;
 }
 
-/* Of the samples that are done under bsp, by the policy that the worker joined under. */
+/* The share of the samples of bsp that are done, by the policy that the worker joined under. */
 static double share(void)
 {
 	const char *policy = muster_job(self.muster)->policy;

@@ -300,7 +300,7 @@ static void request_is_shown_if_all_rails_come_from_announced_addresses(void)
 	target_close(&h);
 }
 
-/* Of @count callers each has a rail that never comes, and a token of its own. */
+/* Opens @count callers. Each has a rail that never comes, and a token of its own. */
 static void callers_open(const struct verbs_target *h, struct raw_caller *c, int count)
 {
 	struct mst_verbs_request q = request_of(&usual_lanes);

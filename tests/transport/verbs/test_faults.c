@@ -288,7 +288,7 @@ static void keep_house(struct faulty_acceptor *h, const struct faulty_caller *c)
 	CU_ASSERT_EQUAL(h->links, 0);
 }
 
-/* Of a caller whose second rail never came the first is kept for some seconds. */
+/* The first rail of a caller whose second rail never came is kept for some seconds. */
 static bool is_tidy(struct faulty_acceptor *h, const struct holdings *wanted)
 {
 	uint64_t end = mst_now_ns() + 2 * SOON_NS;

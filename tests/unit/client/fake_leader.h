@@ -37,7 +37,7 @@ struct fake_server {
 	bool lost;
 };
 
-/* Of the listeners; mst_shm if a test does not say otherwise. */
+/* The transport of the listeners; mst_shm if a test does not say otherwise. */
 extern const struct mst_transport *fake_transport;
 
 struct fake_leader {

@@ -17,7 +17,7 @@
 #define TRAIN_CALLS 32u
 
 struct train_plan {
-	/* Of the record of each version; the last one's is also of all after it. */
+	/* The pace in the record of each version; the last one holds for all after it, too. */
 	struct mst_pace pace[TRAIN_VERSIONS];
 	bool until_asked[TRAIN_VERSIONS];
 	enum muster_verdict verdict[TRAIN_PUSHES]; /* of each push; NONE: counted */

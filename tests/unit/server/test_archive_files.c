@@ -130,7 +130,7 @@ static const struct mst_checkpoint_writing part = {
 	.id = &id, .parts = 1, .count = ELEMS, .vector = &vector, .vectors = 1
 };
 
-/* Of workers that own: it is the checkpoint. */
+/* Makes a manifest of a job where workers own: it is the whole checkpoint. */
 static void make_manifest(struct mst_checkpoint_manifest *m)
 {
 	mst_checkpoint_manifest_init(m);

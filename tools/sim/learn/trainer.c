@@ -46,7 +46,7 @@ struct mst_sim_trainer {
 	struct mst_figures figures;
 	uint64_t newest; /* version */
 	double samples;  /* counted in it and in all before */
-	/* Of the curve. */
+	/* For the curve. */
 	struct mst_sim_curve *curve;
 	struct mst_sim_every every;
 	double next;        /* point */

@@ -129,7 +129,7 @@ int mst_sim_network_post(struct mst_sim_network *n, const struct mst_ledger_even
 	return put(&n->ready, &m);
 }
 
-/* Of a part of a result that a server has sent, the ledger hears, too. */
+/* Tells the ledger that a server has sent its part of a result. */
 static int report_sent(struct mst_sim_network *n, const struct mst_sim_message *m, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_ANSWERED, .who = m->order.who };

@@ -43,7 +43,7 @@ static void add_variance(struct mst_quorum_gain *g, const struct mst_commit_norm
 /* What is kept at each step of the sums for N, and of those for L. */
 #define KEPT_SQUARES 0.95
 #define KEPT_POINTS 0.99
-/* Of fewer points the slope is chance. */
+/* The slope of fewer points is chance. */
 #define LINE_POINTS 3
 /* No point is farther from the mean of the losses before it than so many of their standard
  * deviations. */

@@ -74,7 +74,7 @@ double mst_quorum_gain_square(const struct mst_quorum_gain *g);
 void mst_quorum_gain_fill_square(struct mst_quorum_gain *g, double square);
 /* L, never below 0; 0 if there are too few points. */
 double mst_quorum_gain_lipschitz(const struct mst_quorum_gain *g);
-/* Of a step of @quorum gradients at the rate @rate. */
+/* The gain of a step of @quorum gradients at the rate @rate. */
 double mst_quorum_gain(const struct mst_quorum_gain *g, uint32_t quorum, double rate);
 
 /* Return: 0 of an empty one. */

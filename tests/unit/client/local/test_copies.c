@@ -49,7 +49,7 @@ static void hand_over(enum copy_way way)
 			0);
 }
 
-/* Of gradients, by the handle, and of records, by its links. */
+/* Expects so many bytes of gradients, copied by the handle, and of records, copied by its links. */
 static void expect_copied(uint64_t gradients, uint64_t records)
 {
 	uint64_t by_links = 0;

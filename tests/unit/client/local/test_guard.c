@@ -139,7 +139,7 @@ static bool wants_norms(struct fake_leader *f)
 	return begin_only(f);
 }
 
-/* Of each range once, copied or in place; what is given up is not in the next one. */
+/* Each range is in the sum once, copied or in place. What is given up is not in the next sum. */
 static void squares_are_those_of_all_that_is_handed_over(void)
 {
 	struct muster_contribution c = { .size = sizeof(c), .weight = 1 };

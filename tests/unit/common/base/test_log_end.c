@@ -26,7 +26,7 @@
 
 /* ---- a host that gives the writing thread no processor ---- */
 
-/* Of the program whose writing thread is late. */
+/* The program whose writing thread is late. */
 static struct {
 	bool never_starts;
 	/* What its next write() does, before or after it has written: */

@@ -19,7 +19,7 @@ except ImportError:
     sys.exit(77)
 
 STEPS, SEED = 10, 1
-# Of the way that a parameter has gone, and of its start: some 16 roundings of 2**-24.
+# A share of the way that a parameter has gone, and of its start: some 16 roundings of 2**-24.
 TOLERANCE = 1e-6
 OPTIMIZERS = [
     "sgd", "sgd:nesterov=1,decay=0.05", "sgd:momentum=0",

@@ -25,7 +25,7 @@ static void print(const char *name, const float *value)
 	printf("\n");
 }
 
-/* Of sizes between 1/1000 and 1, of both signs; the same elements are always large. */
+/* Fills with sizes between 1/1000 and 1, of both signs; the same elements are always large. */
 static void fill(struct mst_rand *rand, float *value)
 {
 	for (size_t i = 0; i < ELEMS; i++) {

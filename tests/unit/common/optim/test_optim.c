@@ -274,7 +274,7 @@ static float trust_of(const char *text, double theta, double direction, float de
 	return mst_optimizer_trust(&o, &squares, decay);
 }
 
-/* Of parameters and directions with the norms 8 and 2; their squares are 64 and 4. */
+/* Parameters and directions have the norms 8 and 2; their squares are 64 and 4. */
 static void a_tensor_has_a_trust_ratio(void)
 {
 	CU_ASSERT_EQUAL(trust_of("lamb", 64, 4, 0.5f), 4);

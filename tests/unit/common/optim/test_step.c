@@ -156,7 +156,7 @@ static void pieces_give_the_same_bits(void)
 	}
 }
 
-/* Of optimisers whose direction is not the mean itself. */
+/* Holds for optimisers whose direction is not the mean itself. */
 static void a_direction_writes_no_state_and_has_the_same_bits(void)
 {
 	static struct step_case start, one, other;

@@ -37,7 +37,7 @@ static void nothing_is_said_of_nothing(void)
 	CU_ASSERT_STRING_EQUAL(line, "");
 }
 
-/* Of equal shares the lower rank comes first; who has pushed nothing has no share. */
+/* With equal shares the lower rank comes first. A rank that has pushed nothing has no share. */
 static void of_many_ranks_the_lowest_shares_are_told(void)
 {
 	begin(9);

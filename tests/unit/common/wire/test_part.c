@@ -54,7 +54,7 @@ static void borders_lie_on_the_widest_unit_that_fits(void)
 	/* Parts of under 4 Mi: by 32 Ki. */
 	CU_ASSERT_EQUAL(mst_part_border(7 * MI, 2, NULL, 1), 7 * MI / 2);
 	CU_ASSERT_EQUAL(mst_part_border(100000, 2, NULL, 1), 32768);
-	/* Of under 32 Ki: by pages. */
+	/* A vector under 32 Ki is divided by pages. */
 	CU_ASSERT_EQUAL(mst_part_border(20000, 2, NULL, 1), 8192);
 	CU_ASSERT_EQUAL(mst_part_border(20000, 3, NULL, 2), 12288);
 }

@@ -46,7 +46,7 @@ static uint8_t *value_of(uint16_t tag)
 	return at + FIELD_HEADER;
 }
 
-/* Of the last field of a frame, and so of its body. */
+/* Sets the length of the last field of a frame, and so that of its body. */
 static void set_length(const uint8_t *value, uint32_t length)
 {
 	uint32_t body = (uint32_t)(value - frame) - MST_FRAME_HEADER + length;
@@ -146,7 +146,7 @@ static void another_protocol_is_named(void)
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 }
 
-/* Of releases that have another number, whoever looks at a job understands the status. */
+/* A tool of a release with another number understands the status of a job. */
 static void the_status_is_of_all_protocols(void)
 {
 	for (uint32_t kind = MST_MSG_HELLO; kind <= MST_MSG_FETCH; kind++) {

@@ -17,7 +17,7 @@
 #define TRUST 0.5
 #define TENSORS 6
 
-/* Of the third the parameters are zeroes, of the fourth the gradient is. */
+/* The parameters of the third are zeroes, and so is the gradient of the fourth. */
 static const struct muster_tensor tensors[TENSORS] = {
 	{ "left", 0, FIRST + 1, 1, 1 },
 	{ "one", FIRST + 1, 1, 1, 1 },

@@ -20,7 +20,7 @@ static void fill(void)
 	}
 }
 
-/* Of the elements from @first on, which a server has, in @range of them, at most @chunk at a
+/* Compares @range of the elements that a server has, which begin with @first, at most @chunk at a
  * time. */
 static void compare(uint64_t first, struct mst_span range, uint64_t chunk,
 		    struct mst_exact_sum *sum)

@@ -15,7 +15,7 @@
 #include "tests/ut.h"
 
 #define SESSIONS_PER_RANK 4u
-/* Of structs whose size depends on nothing, and of what the transport keeps for each link. */
+/* Bytes of structs of a fixed size, and of what the transport keeps for each link. */
 #define SMALL_BYTES 16384u
 
 static uint64_t taken; /* bytes that were asked for */
@@ -173,7 +173,7 @@ static void a_recorder_takes_what_it_says(void)
 	mst_recording_free(recording);
 }
 
-/* Of the records between servers there is more than one copy: the rest lies in links. */
+/* There is more than one copy of the records between servers: the other copies lie in links. */
 static void with_others_it_allocates_no_more_than_it_says(void)
 {
 	for (unsigned follower = 0; follower < 2; follower++) {

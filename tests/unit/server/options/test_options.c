@@ -257,7 +257,7 @@ static void a_rate_that_ends_at_0_needs_a_job_that_ends_there(void)
 			  FLAGS("-n5", "--lr-schedule=cosin:5")));
 }
 
-/* Of the policies, only one averages differences of parameters. */
+/* Only one of the policies averages differences of parameters. */
 static void an_outer_optimiser_is_for_local_steps(void)
 {
 	CU_ASSERT(accepts(FLAGS("-n5", "--policy=local:4", "--optimizer=outer")));

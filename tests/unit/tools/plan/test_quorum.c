@@ -53,7 +53,7 @@ static void a_replay_is_what_a_heap_of_events_gives(void)
 	mst_arrivals_free(&a);
 }
 
-/* Of 2000 samples of the 46656 there are, the quantiles lie near those of all. */
+/* The quantiles of 2000 of the 46656 samples lie near those of all. */
 static void samples_give_the_interval_of_all_samples(void)
 {
 	static const uint32_t quorum[] = { 1, 2, 3, 4 };
