@@ -84,7 +84,7 @@ class Job:
         return len(self.lines(rank, "push"))
 
     def verdicts(self, rank):
-        """The outcomes of a test worker, in order; of contributions only."""
+        """The verdicts of a test worker, in order; of contributions only."""
         return [int(words[1]) for words in self.lines(rank) if int(words[1])]
 
     def newest(self, rank):

@@ -104,9 +104,7 @@ MUTANTS = {
 
 
 def cpu_seconds():
-    """Seconds of children that have ended: what a machine of one's own would need, however busy
-    this
-    one is."""
+    """Of children that have ended: what a machine of one's own would need, whoever else is busy."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
