@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a worker comes back that lacks versions which are gone: it takes the state of another, and
- * others take its own. */
+/* How a worker comes back if the servers do not have the versions any more that it lacks: it takes
+ * the state of another worker. Other workers take its state in the same way. */
 #ifndef MST_CLIENT_SESSION_COMEBACK_H
 #define MST_CLIENT_SESSION_COMEBACK_H
 
@@ -12,9 +12,9 @@ struct mst_comeback {
 	struct mst_engine *engine;
 	struct mst_failure *failure;
 
-	uint64_t answered; /* the last asking that this worker has answered */
-	uint64_t overcome; /* how often it was behind, and has taken a state */
-	void *state;       /* that it has taken last, until its next wait */
+	uint64_t answered; /* number of the last request for its state that this worker answered */
+	uint64_t overcome; /* how often this worker was behind and has taken a state since */
+	void *state;       /* the state that it has taken last; kept until its next wait */
 };
 
 void mst_comeback_fini(struct mst_comeback *b); /* accepts a zeroed one */

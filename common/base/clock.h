@@ -30,7 +30,7 @@ static inline uint64_t mst_deadline_ns(uint64_t timeout_ns)
 	return timeout_ns < MST_NEVER - now_ns ? now_ns + timeout_ns : MST_NEVER;
 }
 
-/* How long it is until that time. 0: it has come. */
+/* The time that is left until @deadline_ns; 0: it is over. */
 static inline uint64_t mst_left_ns(uint64_t deadline_ns)
 {
 	uint64_t now_ns = mst_now_ns();

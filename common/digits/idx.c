@@ -73,7 +73,8 @@ static int64_t read_some(struct reader *r, uint8_t *to, uint64_t len)
 		return fail_read(r);
 	if ((uint64_t)n < len)
 		gzerror(r->file, &code);
-	/* A gzip stream that stops in its middle gives what it has, and says so beside it. */
+	/* If a gzip stream is cut, gzread() returns what there is, and gzerror() tells of the
+	 * cut. */
 	if (code == Z_BUF_ERROR)
 		return fail_read(r);
 	return n;

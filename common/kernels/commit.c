@@ -20,7 +20,7 @@ struct scratch {
 	_Alignas(LINE_BYTES) float next[MST_TILE_MAX];
 };
 
-/* What the optimiser reads once a tile is asked for early where what is summed is. */
+/* Prefetches what the optimiser reads, as far ahead as the sources of the sum are prefetched. */
 static void ask_ahead(const struct mst_variant *how, const float *from, size_t count)
 {
 	uintptr_t ahead = (uintptr_t)from + how->ahead;
@@ -32,7 +32,7 @@ static void ask_ahead(const struct mst_variant *how, const float *from, size_t c
 /* The scale of an element. */
 static const struct mst_scale *scale_at(const struct mst_commit *c, size_t element)
 {
-	size_t low = 0, high = c->scales - 1; /* it is one of these, and those between */
+	size_t low = 0, high = c->scales - 1; /* the scale is in [low, high] */
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

@@ -98,7 +98,7 @@ static bool has_room_for_notice(const struct mst_queue *q)
 	return true;
 }
 
-/* Now and then one reports, so that room is known of. */
+/* Every MST_QUEUE_REPORT_EVERY writes one asks for a report, so that the queue learns of room. */
 static void add(struct mst_queue *q, uint32_t rail, struct mst_queue_write *w)
 {
 	struct mst_queue_rail *r = &q->rail[rail];

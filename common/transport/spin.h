@@ -22,10 +22,10 @@
 
 #define MST_SPIN_PAUSES_PER_CLOCK 64u
 #define MST_SPIN_BURN_NS (MST_MS / 10)
-#define MST_SPIN_YIELD_NS (MST_MS / 1000)   /* what one that hands the core over burns */
-#define MST_SPIN_LOST_NS (MST_MS / 2)       /* in one yield: longer than a turn of one of ours */
-#define MST_SPIN_REST 32u                   /* times what was spent, */
-#define MST_SPIN_REST_MAX_NS (100 * MST_MS) /* for a thread may also be stopped in a yield */
+#define MST_SPIN_YIELD_NS (MST_MS / 1000) /* time counted for a yield that hands the core over */
+#define MST_SPIN_LOST_NS (MST_MS / 2)     /* in one yield: longer than a turn of a muster thread */
+#define MST_SPIN_REST 32u                 /* a rest lasts so many times the time spent */
+#define MST_SPIN_REST_MAX_NS (100 * MST_MS) /* a bound, as a thread may be stopped in a yield */
 
 /* The state of one waiting thread; zeroed at first. */
 struct mst_spin {

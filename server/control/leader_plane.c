@@ -277,7 +277,7 @@ static void hear_peers(struct mst_leader_plane *p, uint64_t now_ns)
 		mst_workers_beat(&p->workers, now_ns);
 }
 
-/* Followers leave when they hear of the end, so they hear of it when they are not needed. */
+/* A follower leaves when it is told of the end. So it is told when it is not needed any more. */
 static void part_from_followers(struct mst_leader_plane *p)
 {
 	if (mst_job_is_over(&p->base->job) && (p->base->lingered || !is_saving(p)))

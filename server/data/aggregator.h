@@ -24,7 +24,7 @@
 #include "server/data/session.h"
 
 struct mst_aggregator_cfg {
-	uint32_t index; /* among those of the job, as the ledger counts them */
+	uint32_t index; /* of this server among the servers of the job, as the ledger counts them */
 	/* This server is not the leader: verdicts, hints, records and the end of the job are
 	 * for the leader to tell, and asks come to it alone. */
 	bool follower;
@@ -33,9 +33,9 @@ struct mst_aggregator_cfg {
 	enum muster_owner owner;
 	uint64_t first, elems; /* the range, of the whole vector */
 	uint64_t vector;       /* elements of the whole vector */
-	bool guards;           /* what is not finite is not published */
-	bool measures;         /* what arrives is reported with the sum of its squares, */
-	bool checks;           /* and with whether it is what was pushed */
+	bool guards;           /* a version that is not finite is not published */
+	bool measures;         /* a contribution is reported with the sum of its squares */
+	bool checks;           /* a contribution's checksum is compared with that in its header */
 	bool averages;         /* a moving average of the parameters is kept */
 	bool distances;        /* each commit is compared with the version that COMMIT names */
 	bool saves;            /* versions are saved: vectors that are kept have a second place */
@@ -107,9 +107,9 @@ struct mst_reports {
 	uint64_t arrived, reported;
 };
 struct mst_reports mst_aggregator_reports(const struct mst_aggregator *a);
-/* What was saved of @version may change again. */
+/* @version has been saved: its vectors may change again. */
 void mst_aggregator_saved(struct mst_aggregator *a, uint64_t version);
-/* And so may the average that was lent. */
+/* The average that was lent has been returned: it may change again. */
 void mst_aggregator_returned(struct mst_aggregator *a);
 /* Before the job starts: it goes on from a checkpoint. The vectors to be filled. */
 void mst_aggregator_resume(struct mst_aggregator *a, struct mst_resumed *out);
@@ -119,7 +119,7 @@ bool mst_aggregator_work(struct mst_aggregator *a);
 /* Puts verdicts and grants that no answer is about to take along: at the end of each step. */
 void mst_aggregator_deliver(struct mst_aggregator *a);
 
-/* One of its shards, for the thread that steps it. */
+/* A shard of the aggregator, for the thread that steps this shard. */
 struct mst_shard *mst_aggregator_shard(struct mst_aggregator *a, uint32_t index);
 
 #endif

@@ -62,7 +62,7 @@ enum mst_notice_kind {
 	MST_NOTE_STARTED,
 	MST_NOTE_SAVES, /* the leader: a version is to be saved: kept, which is lent until this
 			   server's MST_EV_SAVED is sent */
-	MST_NOTE_SAVE,  /* saving: what this server has of it, which is lent for as long */
+	MST_NOTE_SAVE, /* saving: this server's part of that version, lent until MST_EV_SAVED, too */
 	/* lent: the average of a version, of this server's part; until this server's
 	 * MST_EV_RETURNED is sent */
 	MST_NOTE_LENT,
@@ -76,7 +76,7 @@ enum mst_notice_kind {
 	MST_NOTE_TAKEN,
 	/* policy: it is in force; or its quorum alone already is, for the step of that version */
 	MST_NOTE_POLICY,
-	/* policy: it lacks what it would choose its rule by */
+	/* policy: it cannot choose its rule, as the figures that it needs are missing */
 	MST_NOTE_STUCK,
 	/* dropped: with the first version of a policy, gradients that were on their way */
 	MST_NOTE_DROPPED,
@@ -110,7 +110,7 @@ struct mst_notice {
 		} join;
 		struct {
 			enum mst_evict_why why;
-			uint32_t server; /* the follower that reported it; 0: none did */
+			uint32_t server; /* the follower that reported why; 0: no follower did */
 		} evict;
 		const struct mst_kept *kept;
 		struct mst_saving saving;

@@ -55,7 +55,7 @@ const struct mst_edges *mst_norms_edges(const struct mst_norms_pass *p)
 
 static uint32_t tensor_at(const struct mst_aggregator *a, uint64_t element)
 {
-	uint32_t low = 0, high = a->scales - 1; /* it is one of these, and those between */
+	uint32_t low = 0, high = a->scales - 1; /* the tensor is in [low, high] */
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;

@@ -162,7 +162,7 @@ void mst_aggregator_deliver(struct mst_aggregator *a)
 
 /* ---- hints ---- */
 
-/* One at a time: what comes while it is on its way replaces what is to follow it. */
+/* One hint is on its way at a time. A hint that comes meanwhile replaces the one that waits. */
 void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session, uint64_t word)
 {
 	size_t offset = a->cfg.layout.down_hint;

@@ -425,7 +425,7 @@ static const struct mst_task *task_at_hand(const struct mst_shard *s)
 	const struct mst_aggregator *a = s->of;
 	uint64_t done = atomic_load_explicit(&s->done, memory_order_relaxed);
 
-	/* Acquire: pairs with mst_task_add(); what it wrote of the task is visible. */
+	/* Acquire: pairs with the release in mst_task_add(), so that all of the task is visible. */
 	if (done == atomic_load_explicit(&a->work_posted, memory_order_acquire))
 		return NULL;
 	return a->work[done % a->queue_size];

@@ -359,8 +359,9 @@ static void answer_send_rest(struct mst_aggregator *a, const struct mst_task *ta
 	mst_aggregator_send_result(a, session, &task->answer.answer, &part);
 }
 
-/* Result, record, answer: one arrival announces them all. A worker that keeps what it had has its
- * record too, and the store may have forgotten it by now. */
+/* Puts result, record and answer, in this order: the arrival of the answer announces them all. A
+ * worker that keeps its version has that version's record, too, which the store may have
+ * dropped. */
 static void answer_put(struct mst_aggregator *a, const struct mst_task *task)
 {
 	struct mst_session *session = task->answer.session;

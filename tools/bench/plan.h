@@ -63,8 +63,8 @@ struct mst_bench_barrier {
 struct mst_bench_step {
 	struct mst_bench_barrier begin, end;
 	_Atomic uint32_t pushed; /* workers whose gradient is handed in */
-	uint64_t open_ns;        /* written before begin.state says that it is open */
-	_Atomic int64_t drift;   /* of this step's version; known before anybody pushes on it */
+	uint64_t open_ns;        /* when begin opened; written before begin.state says so */
+	_Atomic int64_t drift;   /* of this step's version; known before a worker pushes on it */
 };
 
 struct mst_bench_record {

@@ -89,11 +89,11 @@ struct mst_doctor_facts {
 	uint64_t huge_free, huge_bytes; /* free pages of hugetlbfs, and the size of one */
 
 	char directory[128];     /* where sockets of listeners over shared memory lie */
-	char directory_why[512]; /* why they cannot, and what mends it; "": they can */
+	char directory_why[512]; /* why sockets cannot lie there, and what fixes it; "": they can */
 	uint64_t files_soft, files_hard, files_open; /* descriptors; MST_DOCTOR_UNLIMITED */
 
 	bool has_certificate;      /* files of TLS are named */
-	char certificate_why[512]; /* why they cannot be used, and what mends it; "": they can */
+	char certificate_why[512]; /* why they cannot be used, and what fixes it; "": they can */
 	struct mst_principal identity; /* what the certificate says */
 };
 

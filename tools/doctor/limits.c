@@ -158,7 +158,7 @@ static void tell_size(char *out, size_t len, uint64_t need, const struct mst_pro
 		       any_size(limits) ? "" : mst_bytes_text(limits->max_mr_size).text);
 }
 
-/* Tells of those figures that are enough, or of those that are not. Return: are all? */
+/* Lists the figures that are enough (@enough), or those that are not. Return: are all enough? */
 static bool tell_all(const struct mst_doctor_need *need, const struct mst_probe_limits *limits,
 		     bool enough, char *out, size_t len)
 {

@@ -26,19 +26,19 @@
 #define MST_UNKNOWN_SHARE 0.01
 #define MST_ADVICE_STEPS_MIN 10u
 
-/* What it brings to wait for so many. */
+/* What a quorum brings. */
 struct mst_quorum_row {
 	uint32_t quorum;
 	struct mst_arrival_figures arrival;
 	double speedup, gain; /* where late workers are told at once; dropped: 1 - quorum / ranks */
 	struct mst_quorum_interval interval;
-	/* Where they first finish their gradient. */
+	/* The same where late workers first finish their gradient. */
 	double backup_us, backup_speedup, backup_gain, backup_dropped;
 };
 
 enum mst_choice_kind {
 	MST_CHOICE_ALL,     /* no quorum is better than waiting for all */
-	MST_CHOICE_UNSURE,  /* one is, but the trace is too short to say so */
+	MST_CHOICE_UNSURE,  /* a quorum seems better, but the trace is too short to be sure */
 	MST_CHOICE_UNKNOWN, /* how long it takes to wait for all is not in the trace */
 	MST_CHOICE_QUORUM,
 };
@@ -48,8 +48,8 @@ struct mst_choice {
 	uint32_t index; /* of the best row */
 	double speedup, gain, dropped;
 	struct mst_interval interval; /* of the gain */
-	double saved_us;              /* by the trace's steps: for as many counted gradients */
-	double saved_steps_us;        /* and for as many steps */
+	double saved_us;              /* by the trace's steps, with as many counted gradients */
+	double saved_steps_us;        /* by the trace's steps, with as many steps */
 };
 
 struct mst_advice {
@@ -59,7 +59,7 @@ struct mst_advice {
 	struct mst_choice untold;                   /* where they are not: backup */
 	struct mst_slow_rank *slow;                 /* by rank */
 	uint32_t persistent;                        /* ranks that are slow in most steps */
-	double without_us;                          /* the mean step that waits for all others */
+	double without_us;                          /* mean step that waits for all but those */
 };
 
 /* @seed: of the samples that the intervals are taken from.

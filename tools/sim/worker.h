@@ -40,10 +40,10 @@ struct mst_sim_orders {
 	bool until_asked; /* contributions grow until they are asked for */
 };
 
-/* What a worker does next when it has an answer. */
+/* What a worker does next after it has got an answer. */
 enum mst_sim_stage {
-	MST_SIM_STEP,   /* a batch */
-	MST_SIM_ACCRUE, /* it adds its last gradient up, for which there was no slot */
+	MST_SIM_STEP,   /* it computes a batch */
+	MST_SIM_ACCRUE, /* it keeps its last gradient in a sum, since no slot was free */
 	MST_SIM_MEET,   /* elastic averaging: it pushes its difference from this version */
 };
 
@@ -79,14 +79,14 @@ static inline bool mst_sim_worker_computes(const struct mst_sim_worker *w)
 	return w->state == MST_SIM_COMPUTING || w->state == MST_SIM_GIVING_UP;
 }
 
-/* What a worker does on what it was told. */
+/* What a worker does in response to what it was told. */
 struct mst_sim_act {
 	bool sends;
-	bool arrives;                  /* what it sends is there already: it went out before */
-	struct mst_ledger_event event; /* that it sends */
-	uint64_t pushed_ns;            /* that it has computed on what it pushes */
+	bool arrives;                  /* the event was sent before, and has arrived already */
+	struct mst_ledger_event event; /* sends: the event */
+	uint64_t pushed_ns;            /* time computed for the contribution that it pushes */
 	bool gave_up;
-	uint64_t given_up_ns; /* that it has computed on what it gives up */
+	uint64_t given_up_ns; /* gave_up: time computed for the contribution that it gives up */
 };
 
 /* A new process takes the rank. */

@@ -185,7 +185,7 @@ static int check(const char *path, int64_t group)
 
 /* ---- what killed servers have left ---- */
 
-/* PID-NONCE.sock: whose it is; 0: it is none. */
+/* Return: the PID in a name PID-NONCE.sock; 0: @name has another form. */
 static pid_t owner_of(const char *name)
 {
 	unsigned nonce;

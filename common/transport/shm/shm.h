@@ -209,7 +209,7 @@ struct mst_shm_link {
 	uint32_t index;          /* in net->links */
 	struct mst_shm_ring in, out;
 	const _Atomic uint32_t *peer_asleep; /* ring if it is set */
-	_Atomic uint32_t *own_asleep;        /* connector: where this end says so; else NULL */
+	_Atomic uint32_t *own_asleep;        /* connector: set while this end sleeps; else NULL */
 	int socket;                          /* watched for its end, and never read */
 	struct mst_shm_foreign *foreign;     /* acceptor: in charge of the socket; else NULL */
 	int wait_fd;                         /* polls readable when the peer has rung */

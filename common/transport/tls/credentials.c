@@ -20,7 +20,7 @@
 #define FILES 3u
 #define CLAUSE_LEN 300u
 
-/* By which a file that was replaced is recognised. */
+/* What stat() says of a file. If it has changed, the file was replaced. */
 struct stamp {
 	dev_t device;
 	ino_t inode;
@@ -32,12 +32,12 @@ struct mst_credentials {
 	char *path[FILES];
 	struct mst_tls_files files; /* the paths again */
 	struct mst_principal principal;
-	pthread_mutex_t lock; /* of what follows */
+	pthread_mutex_t lock; /* protects the members below */
 	SSL_CTX *ctx;
 	struct stamp seen[FILES];
 };
 
-/* Where a sentence about what is wrong goes. */
+/* The caller's memory for a sentence that says what is wrong. */
 struct tls_complaint {
 	char *why;
 	size_t len;

@@ -37,23 +37,23 @@
 #include "common/transport/tls/stream.h"
 
 #define CALLERS_MAX 1024u
-#define MOMENT_NS (100 * MST_MS) /* what each caller has, however many there are */
+#define MOMENT_NS (100 * MST_MS) /* each caller has at least so long, however many there are */
 #define LINGER_NS MST_SECOND
-/* How long no caller is taken after it could not be: there are no descriptors. */
+/* How long no caller is accepted after accept() failed because no descriptor was free. */
 #define REST_NS (50 * MST_MS)
-#define EVENTS (CALLERS_MAX + 2) /* so that each look sees all that came last */
-/* What the thread's nice value is above the process's: beside a thread that has the same processor
- * and computes all the time, it gets a quarter. */
+#define EVENTS (CALLERS_MAX + 2) /* enough for an event of each descriptor in one look */
+/* How much the thread's nice value is above that of the process. If it shares a processor with a
+ * thread that computes all the time, it gets a quarter of it. */
 #define NICER 5
-#define TAKEN_AT_ONCE 256 /* between two looks at those that are there */
-#define BEGUN_AT_ONCE 16  /* the same, of handshakes */
+#define TAKEN_AT_ONCE 256 /* callers accepted between two looks at the callers that are there */
+#define BEGUN_AT_ONCE 16  /* handshakes begun between two such looks */
 #define RECORD_HANDSHAKE 22
 #define WARNINGS 5u
 #define WARNINGS_NS (10 * MST_SECOND)
 
 uint64_t mst_tls_handshake_ns = 5 * MST_SECOND;
 
-/* The data of an epoll event is a place, or one of these. */
+/* The data of an epoll event is the place of a caller, or one of these values. */
 #define OF_PORT UINT32_MAX
 #define OF_WAKER (UINT32_MAX - 1)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who may say what: the role that each kind of message asks for. The plane asks here before it
- * handles a message of anybody; nothing else in the control plane looks at roles. Pure.
+ * The role that a peer needs to send each kind of message. The plane asks this module before it
+ * handles any message; nothing else in the control plane looks at roles. Pure.
  *
- * A peer that has proven nothing has all roles: there its address decides
+ * A peer without a certificate has all roles: its address decides whether it may connect at all
  * (server/options/access.h).
  */
 #ifndef MST_SERVER_CONTROL_CONNECTIONS_ROLES_H
@@ -13,8 +13,8 @@
 #include "common/wire/message.h"
 #include "server/control/connections/conn.h"
 
-/* The roles whose holders may send a message of this kind, each of them alone, over a connection
- * with a peer of this @role; 0: nobody may. */
+/* The set of roles that allow a peer to send a message of this kind: any one of them is enough.
+ * @role: what the connection is to this server. Return: 0: no role allows it. */
 uint32_t mst_roles_for(enum mst_message_kind kind, enum mst_conn_role role);
 
 /* May the peer of @c send a message of this kind?
@@ -22,13 +22,14 @@ uint32_t mst_roles_for(enum mst_message_kind kind, enum mst_conn_role role);
  * gives, and which is needed. */
 bool mst_roles_allow(const struct mst_conn *c, enum mst_message_kind kind, char *why, size_t len);
 
-/* Has the peer of @c proven that it is an operator, and not every role at once? */
+/* Has the peer of @c a certificate with the role of an operator? (A peer without a certificate has
+ * every role, and does not count.) */
 static inline bool mst_roles_is_operator(const struct mst_conn *c)
 {
 	return c->principal.proven && (c->principal.roles & MST_ROLE_OPERATOR) != 0;
 }
 
-/* Has it proven that it may see the status, and not every role at once? */
+/* Has the peer of @c a certificate with the role of an observer? */
 static inline bool mst_roles_is_observer(const struct mst_conn *c)
 {
 	return c->principal.proven && (c->principal.roles & MST_ROLE_OBSERVER) != 0;

@@ -59,12 +59,12 @@ void mst_leading_lost(struct mst_leading *l, uint32_t server, const char *what);
 /* The data side has lost a server link, or gives the follower up. */
 void mst_leading_link_lost(struct mst_leading *l, const struct mst_notice *notice);
 void mst_leading_gone(struct mst_leading *l, const struct mst_notice *notice, uint64_t now_ns);
-/* Tells every follower how the job ended. It ends when its workers have gone. */
-/* Once the job is over: tells followers so, unless they have been told. */
+/* Once the job is over: tells every follower how it ended, unless it has been told. A follower ends
+ * when its workers have gone. */
 void mst_leading_tell_end(struct mst_leading *l);
 /* Have all followers closed their connections? */
 bool mst_leading_have_parted(const struct mst_leading *l);
-/* Is the time over that they had for it? */
+/* Is the time over that followers have for closing their connections? */
 bool mst_leading_has_waited(const struct mst_leading *l, uint64_t now_ns);
 
 /* ---- server links ---- */

@@ -93,14 +93,14 @@ struct mst_commit_view {
 	uint32_t gradients;   /* counted in it */
 	uint32_t stragglers;  /* of these, if mst_controller_watches() */
 	uint32_t live;        /* workers that the next step waits for */
-	double loss;          /* mean of those that were told; NaN: none was */
+	double loss;          /* mean of the losses that workers told; NaN: no worker told one */
 	double loss_samples;  /* the samples that the mean is over */
 	double samples;       /* of the gradients counted in it */
 	double samples_total; /* in all commits */
 	double samples_max;   /* the job ends there; 0: never */
 	uint32_t workers;     /* of the job */
 	double rate;          /* of the step that it makes; 0: the servers have none */
-	bool linear;          /* that rate is in proportion to the number of gradients */
+	bool linear;          /* the rate is in proportion to the number of gradients */
 	/* Norms of the version that the gradients are computed on, if mst_controller_by_norms(). */
 	struct mst_commit_norms norms;
 };

@@ -23,11 +23,11 @@
 /* The model of a worker, and what is known of the worker's reading. */
 struct replica {
 	uint32_t incarnation;          /* of the session that it is in */
-	uint64_t answers;              /* that it has had when it acted last */
-	struct mst_sim_version *on;    /* the version that it has read last */
+	uint64_t answers;              /* the worker's answers up to its last act */
+	struct mst_sim_version *on;    /* the version that the worker has read last */
 	struct mst_sim_version *ahead; /* of the version that its ask was answered with */
-	enum mst_sim_stage stage;      /* when it acted last */
-	uint64_t drawn;                /* gradients */
+	enum mst_sim_stage stage;      /* the worker's stage at its last act */
+	uint64_t drawn;                /* gradients that were drawn so far */
 	struct mst_sim_own own;
 };
 
@@ -471,7 +471,7 @@ static float scalars_of_equals(struct mst_sim_trainer *t, uint64_t version)
 	return (float)t->pushes.set_count;
 }
 
-/* As the server adds them, which has one shard. */
+/* Adds the squares of a vector in the order in which a server with one shard does. */
 static void add_squares(const float *of, uint64_t elems, struct mst_exact_sum *sum)
 {
 	for (uint64_t at = 0; at < elems; at += NORM_ELEMS) {

@@ -261,14 +261,16 @@ static bool decide(struct mst_controller *c, const struct mst_commit_view *commi
 
 enum { WANTED, FIRST, NEWEST, GRADIENTS, LOSS, SAMPLES, NAME, KEPT };
 
-/* Stands for the name of the reported value; 0: losses are those of gradients. */
+/* A number that stands for the name of the reported value; 0: the losses come with the
+ * gradients. */
 static double name_figure(const struct mst_adasync *a)
 {
 	return is_named(a) ? mst_crc32c(0, a->metric, strlen(a->metric)) : 0;
 }
 
-/* A first loss of 0 is none: there is no ratio to 0. Nor have losses of one name a ratio to those
- * of another, or of gradients. */
+/* What a checkpoint keeps. A first loss of 0 means that there is none, since nothing can be divided
+ * by it. The name is kept because losses of two names, or of a name and of gradients, cannot be
+ * compared. */
 static uint32_t keep(const struct mst_controller *c, struct mst_controller_figure *out)
 {
 	const struct mst_adasync *a = &c->adasync;

@@ -50,12 +50,12 @@ struct mst_quorum_line {
 /* All zero: nothing is known. */
 struct mst_quorum_gain {
 	struct mst_quorum_window variance; /* V */
-	double squares, weight; /* N is the one over the other: sums in which older steps fade */
-	uint32_t steps;         /* in these, up to a window */
+	double squares, weight; /* N is squares / weight: both are sums in which older steps fade */
+	uint32_t steps;         /* steps in these sums, up to a window */
 	struct mst_quorum_line line;              /* L */
 	struct mst_quorum_window losses, earlier; /* the last ones, and as many before them */
-	double loss, rate; /* the mean of these, and the rate of the last commit */
-	bool rises;        /* that mean did, surely, at the last commit */
+	double loss, rate; /* the mean of `losses`, and the rate of the last commit */
+	bool rises;        /* the mean of `losses` rose for sure at the last commit */
 };
 
 /* What a commit tells. */
