@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a command refuses what was typed. */
+/* Refuses a command line, with a sentence and a hint at the help. */
 #ifndef MST_TOOLS_REFUSE_H
 #define MST_TOOLS_REFUSE_H
 

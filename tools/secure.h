@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How a command proves who it is to a server. A command is one process with one identity, which all
- * of its connections have. */
+/* The identity that a command proves to a server. A command is one process with one identity, which
+ * all of its connections have. */
 #ifndef MST_TOOLS_SECURE_H
 #define MST_TOOLS_SECURE_H
 

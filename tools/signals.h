@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Signals as something to read: those that end a run and the news of children arrive through one
- * descriptor, so that no handler runs and none can come at the wrong moment.
+ * Reads signals from a descriptor: signals that end a run, and news of children. So no handler runs
+ * at a wrong moment.
  */
 #ifndef MST_TOOLS_SIGNALS_H
 #define MST_TOOLS_SIGNALS_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* muster_average(). */
+/* The call muster_average(): the moving average of the parameters, for a worker that evaluates
+ * it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>

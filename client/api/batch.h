@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A contribution as the hooks of muster_train() make it: micro-batches until the batch is full, or
- * until the servers want what is finished, or want nothing of it any more. */
+/* Makes a contribution with the hooks of muster_train(), one micro-batch after the other. It ends
+ * when the batch is full, or when the servers ask for what is finished, or do not want it any
+ * more. */
 #ifndef MST_CLIENT_API_BATCH_H
 #define MST_CLIENT_API_BATCH_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A handle: the parts of the library put together. It moves bytes and waits; what they mean,
- * client/core decides. Each part has a struct and a file of its own; docs/map.md lists them, and
- * tests/tidy/ranks.txt says which may see which.
+ * The handle that a program holds: it puts the parts of the library together. It moves bytes and
+ * waits; what they mean, client/core decides. Each part has a struct and a file of its own;
+ * docs/map.md lists them, and tests/tidy/ranks.txt says which may see which.
  *
  * A handle belongs to one thread at a time; only muster_check() may run beside it, and the
  * heartbeat's thread touches the control connection alone. It belongs to the process that opened

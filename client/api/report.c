@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* muster_report(). */
+/* The call muster_report(): a worker reports a value by name. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker is told. All of it was written by a server and is checked here, once: afterwards it
- * can be trusted. A session that is over or has failed listens to nothing any more.
+ * Checks what servers tell a worker, and keeps it. All of it was written by a server and is checked
+ * here, once: afterwards it can be trusted. A session that is over or has failed listens to nothing
+ * any more.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waiting: what is still missing, and what an outcome brings (PROTOCOL 7). */
+/* What a wait of a worker still misses, and what its outcome brings (PROTOCOL 7). */
 #include "client/core/worker_state.h"
 #include "common/base/assert.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which elements of the contribution being filled have been handed over already. Ranges in rising
- * order, neighbours merged, so that a backward pass that hands over layer by layer keeps one.
+ * The elements of the contribution being filled that have been handed over already. Ranges in
+ * rising order, neighbours merged, so that a backward pass that hands over layer by layer keeps
+ * one.
  */
 #ifndef MST_CLIENT_CORE_RANGES_H
 #define MST_CLIENT_CORE_RANGES_H

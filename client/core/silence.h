@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which server is silent, and for how long, as far as this worker has read. The leader beats for
- * all servers of the job: how often each one's data thread has passed its loop. A beat in which a
- * server has not gone on is no sign of life of that server; what comes on its link is one.
+ * Finds the server that is silent, and since when, as far as this worker has read. The leader beats
+ * for all servers of the job: how often each one's data thread has passed its loop. A beat in which
+ * a server has not gone on is no sign of life of that server; what comes on its link is one.
  *
  * Pure: what was read and the time go in.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of struct mst_worker share. Private to client/core. */
+/* Declarations that the files of struct mst_worker share. Private to client/core. */
 #ifndef MST_CLIENT_CORE_WORKER_STATE_H
 #define MST_CLIENT_CORE_WORKER_STATE_H
 

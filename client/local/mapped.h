@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Is all of some memory mapped, so that this process may read or write it? Asked before anybody
- * relies on it: a device, or a copy that would end the process. */
+/* Finds out whether all of some memory is mapped, so that this process may read or write it. Asked
+ * before anybody relies on it: a device, or a copy that would end the process. */
 #ifndef MST_CLIENT_LOCAL_MAPPED_H
 #define MST_CLIENT_LOCAL_MAPPED_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Why a session has ended. The leader may have said so on the control connection, a server by its
- * session word, and a link by how it broke; often several of them tell of the same end, and some
- * know more than others. Here it is decided who is believed, and the sentence is made.
+ * Finds the reason why a session has ended, and its sentence. The leader may have said so on the
+ * control connection, a server by its session word, and a link by how it broke; often several of
+ * them tell of the same end, and some know more than others. Here it is decided who is believed,
+ * and the sentence is made.
  */
 #ifndef MST_CLIENT_SESSION_END_CAUSE_H
 #define MST_CLIENT_SESSION_END_CAUSE_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What muster_check() reads, which any thread may call at any moment: words that the handle's
- * thread publishes, and the preemption hint that the leader puts. Each word stands for itself. */
+/* The words that muster_check() reads, in any thread at any moment: the handle's thread publishes
+ * some, and the leader puts the preemption hint. Each word stands for itself. */
 #ifndef MST_CLIENT_SESSION_HINT_H
 #define MST_CLIENT_SESSION_HINT_H
 

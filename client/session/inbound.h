@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What arrives on the data links: it is copied out of the inbound region once and handed to
- * client/core, which checks it. Nothing here blocks, allocates or locks. */
+/* Takes in what arrives on the data links: copies it out of the inbound region once, and hands it
+ * to client/core, which checks it. Nothing here blocks, allocates or locks. */
 #ifndef MST_CLIENT_SESSION_INBOUND_H
 #define MST_CLIENT_SESSION_INBOUND_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a worker sends to its servers. Data are composed in the outbound region of each link and put
- * from there, long before their header where they are handed over in ranges, so that they travel
- * while the rest is computed.
+ * Sends a worker's contributions to its servers. Data are composed in the outbound region of each
+ * link and put from there, long before their header where they are handed over in ranges, so that
+ * they travel while the rest is computed.
  *
  * Over a transport that maps, the outbound region is the slot itself: a put finds its data there,
  * and nothing is ever on its way. Over others a slot's data are read until the last of their puts

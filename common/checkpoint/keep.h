@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which checkpoints stay. Only the holder of the lock (lock.h) may call these. */
+/* Removes old checkpoints, and sets refused ones aside. Only the holder of the lock (lock.h) may
+ * call these. */
 #ifndef MST_COMMON_CHECKPOINT_KEEP_H
 #define MST_COMMON_CHECKPOINT_KEEP_H
 

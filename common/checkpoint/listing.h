@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Our files in a directory of checkpoints. Internal to common/checkpoint. */
+/* Lists the files of muster in a directory of checkpoints. Internal to common/checkpoint. */
 #ifndef MST_COMMON_CHECKPOINT_LISTING_H
 #define MST_COMMON_CHECKPOINT_LISTING_H
 

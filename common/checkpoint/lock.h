@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One leader writes to a directory of checkpoints. */
+/* The lock of a directory of checkpoints: only one leader writes there. */
 #ifndef MST_COMMON_CHECKPOINT_LOCK_H
 #define MST_COMMON_CHECKPOINT_LOCK_H
 

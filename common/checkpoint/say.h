@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A failure and its sentence in one expression. Internal to common/checkpoint. */
+/* Writes the sentence of a failure and returns its error, in one expression. Internal to
+ * common/checkpoint. */
 #ifndef MST_COMMON_CHECKPOINT_SAY_H
 #define MST_COMMON_CHECKPOINT_SAY_H
 

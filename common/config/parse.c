@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Single values: from text to number and back. A text that is not used whole is refused: "5x", "",
- * " 5", "-1" where nothing is negative, and numbers that do not fit. strtoull() and strtod() alone
- * would accept more: they skip blanks, negate unsigned numbers, and take "nan", "inf" and
- * hexadecimal.
+ * Parses and prints single values, such as numbers with units. A text that is not used whole is
+ * refused: "5x", "", " 5", "-1" where nothing is negative, and numbers that do not fit. strtoull()
+ * and strtod() alone would accept more: they skip blanks, negate unsigned numbers, and take "nan",
+ * "inf" and hexadecimal.
  */
 #include <errno.h>
 #include <inttypes.h>

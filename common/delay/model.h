@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models, specs and traces, which delay.c is made of. Internal to common/delay. */
+/* The parts of delay.c: models, specs and traces. Internal to common/delay. */
 #ifndef MST_DELAY_MODEL_H
 #define MST_DELAY_MODEL_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an optimiser's kernel is given: one tile of the vector, in the first cache. A commit calls
- * the kernel tile by tile, between the mean and the rounding of the result, so that an optimiser
- * needs no pass over memory of its own. The kernels are in common/optim.
+ * The arguments of an optimiser's kernel: one tile of the vector, which lies in the first cache. A
+ * commit calls the kernel tile by tile, between the mean and the rounding of the result, so that an
+ * optimiser needs no pass over memory of its own. The kernels are in common/optim.
  */
 #ifndef MST_KERNELS_APPLY_H
 #define MST_KERNELS_APPLY_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the compiler must keep to, so that every build gives the same bits (PROTOCOL 5). Every file
- * of arithmetic in this directory includes this. Compilers tell too little about themselves to
- * check all of it here; the unit tests watch what they do.
+ * Refuses compilers and flags that would change the bits of a result (PROTOCOL 5).
+ * Every file of arithmetic in this directory includes this. Compilers tell too little about
+ * themselves to check all of it here; the unit tests watch what they do.
  */
 #ifndef MST_KERNELS_EXACT_H
 #define MST_KERNELS_EXACT_H

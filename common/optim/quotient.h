@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A division in a kernel that still shows where a state has become infinite. */
+/* Division for kernels: the quotient shows it if a state has become infinite. */
 #ifndef MST_OPTIM_QUOTIENT_H
 #define MST_OPTIM_QUOTIENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table. */
+/* The table of optimisers: a row for each. */
 #include <assert.h>
 #include <float.h>
 #include <math.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registered memory. A domain is that half of a net which any thread may call: it registers
- * regions, memory of the caller's that the net's links may send from without a copy. To register
- * pins the memory and may take seconds; the net's own thread goes on meanwhile.
+ * Registers memory with a network, so that links can send from it without a copy. A domain is that
+ * half of a net which any thread may call: it registers regions, memory of the caller's that the
+ * net's links may send from without a copy. To register pins the memory and may take seconds; the
+ * net's own thread goes on meanwhile.
  *
  * A region gives peers no right by itself: it is only read, for puts of this end. A link may export
  * a part of one to its peer when it is dialled (struct mst_export). Then that peer may write this

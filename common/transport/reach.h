@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From where an address can be reached. */
+/* Tells from where an address can be reached: from its own host, or from others. */
 #ifndef MST_TRANSPORT_REACH_H
 #define MST_TRANSPORT_REACH_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much of what workers have pushed counted, in a line for people. Pure. */
+/* A line for people: how many of the samples that each worker pushed were counted. Pure. */
 #ifndef MST_WIRE_COUNTED_H
 #define MST_WIRE_COUNTED_H
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How both ends of every link of a job set the path between them. The leader decides it; welcomes
- * and appointments carry it. common/transport/fabric.h says where the values come from. */
+/* The settings of the network path that both ends of every link of a job use. The leader decides
+ * it; welcomes and appointments carry it. common/transport/fabric.h says where the values come
+ * from. */
 #ifndef MST_WIRE_PATH_H
 #define MST_WIRE_PATH_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the control plane of each server has, whether it leads or follows. The parts of a leader and
+ * The parts of a control plane that leaders and followers have in common. The parts of a leader and
  * those of a follower stand on it.
  *
  *   frontend       connections, and how many there may be

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A follower that is told to end, as by a signal. Where versions are saved it waits for its leader,
- * which may be stopped too, as by a scheduler, and then needs this server for the last checkpoint.
+ * How a follower ends when it is told to, as by a signal. Where versions are saved it waits for its
+ * leader, which may be stopped too, as by a scheduler, and then needs this server for the last
+ * checkpoint.
  *
  * Control thread only. No function blocks.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a control plane asks of the role of its server. There are two: a leader (leader_plane.h) and
- * a follower (follower_plane.h). @of is that role's struct.
+ * The functions that a control plane calls of its role, leader or follower. There are two: a leader
+ * (leader_plane.h) and a follower (follower_plane.h). @of is that role's struct.
  */
 #ifndef MST_SERVER_CONTROL_PLANE_ROLE_H
 #define MST_SERVER_CONTROL_PLANE_ROLE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A leader that is told to end, as by a signal. It has its ledger end the job with the newest
- * version, and tells the workers when the ledger has. Otherwise those that are told last would make
- * versions without those that are told first.
+ * How a leader ends when it is told to, as by a signal. It has its ledger end the job with the
+ * newest version, and tells the workers when the ledger has. Otherwise those that are told last
+ * would make versions without those that are told first.
  *
  * Control thread only. No function blocks.
  */

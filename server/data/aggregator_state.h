@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An aggregator's own state; only its files include it:
+ * The private state of an aggregator, which only the files of struct mst_aggregator include:
  *
  *   aggregator.c  slots, arrivals, decisions that take effect at once
  *   open_step.c   the contributions that are counted and wait for the next commit

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The decider of a data side: its own ledger (local.c); with several servers a leader, which tells
- * the others too, or at a follower that leader, over a link (server/cluster). What arrives goes in
- * as an event, what is to be done comes out as an order; the loop in server.c is the same for all,
- * and so is the aggregator.
+ * The interface of what decides for a data side: its own ledger (local.c); or with several servers
+ * a leader, or at a follower the link to its leader (server/cluster). What arrives goes in as an
+ * event, what is to be done comes out as an order; the loop in server.c is the same for all, and so
+ * is the aggregator.
  *
  * All calls come from the data thread.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far what is reported lags behind what arrives, where it is read first. Without it a timer
- * would be judged before a contribution that had come in time. Pure.
+ * Measures how late arrivals are reported, where they are read first and reported afterwards.
+ * Without it a timer would be judged before a contribution that had come in time. Pure.
  */
 #ifndef MST_SERVER_DATA_LAG_H
 #define MST_SERVER_DATA_LAG_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The vectors of a server that a checkpoint has: each over the server's range. */
+/* The vectors that a server writes to a checkpoint, each over the server's range. */
 #ifndef MST_SERVER_DATA_SAVING_H
 #define MST_SERVER_DATA_SAVING_H
 

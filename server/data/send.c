@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a shard puts to workers. Records are small, and the transport's own once they are put. Two
- * things are put from where they lie and may be on their way for long: a copied result, from the
- * buffer of its version, and a hint.
+ * Puts results, records, verdicts, grants and hints to workers. Records are small, and the
+ * transport's own once they are put. Two things are put from where they lie and may be on their way
+ * for long: a copied result, from the buffer of its version, and a hint.
  *
  * At most the following of a session is on its way at a time: a verdict and a grant of each slot,
  * both session words, one answer with its record, its result in MST_PARTS_MAX parts, one hint. A

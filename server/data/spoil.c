@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where a number comes from that is infinite or NaN. Looked for once, when a version would have
- * one: its slots are kept until then, so the gradients can still be read. What the step starts from
- * is finite: the leader lets in no other start state, and no other version is published.
+ * Finds the gradient that an infinite number or a NaN comes from. Looked for once, when a version
+ * would have one: its slots are kept until then, so the gradients can still be read. What the step
+ * starts from is finite: the leader lets in no other start state, and no other version is
+ * published.
  */
 #include "common/kernels/finite.h"
 #include "server/data/aggregator_state.h"

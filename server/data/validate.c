@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a follower is told to do comes from another process. A leader of this release orders only
- * what its follower has reported, in an order in which it can be done; what else comes is its
- * mistake, and is to end the follower's part in the job, not its process.
+ * Checks the decisions that a leader sends to a follower, since they come from another process. A
+ * leader of this release orders only what its follower has reported, in an order in which it can be
+ * done; what else comes is its mistake, and is to end the follower's part in the job, not its
+ * process.
  */
 #include "common/base/assert.h"
 #include "server/data/aggregator_state.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From the records of a benchmark's workers to its figures. Pure.
+ * Computes the figures of a benchmark from the records of its workers. Pure.
  *
  * A step takes, for a worker, from its call of push until the new result is readable there; the
  * step's sample is that of the slowest worker that was counted in it. A stall of a worker between

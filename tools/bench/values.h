@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the workers of a benchmark push, and what must come out of it, to the bit. Pure.
+ * The values that workers of a benchmark push, and the results that must follow, to the bit. Pure.
  *
  * A gradient differs by rank, by version and by element. It repeats itself after PERIOD elements,
  * a prime, so that no range that is displaced by pages or chunks looks right, and so that filling

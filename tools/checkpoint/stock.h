@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a directory of checkpoints has, and what of it is in order. */
+/* Lists the checkpoints of a directory, and tells which are in order. */
 #ifndef MST_TOOLS_CHECKPOINT_STOCK_H
 #define MST_TOOLS_CHECKPOINT_STOCK_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * muster doctor: what of this host is in the way of a job over RDMA, and how to mend it.
+ * muster doctor: finds what keeps this host from a job over RDMA, and says how to fix it.
  *
  * Gathers facts, judges them, then moves bytes over whatever nothing seems to be in the way of.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files below /sys and /proc, by a path put together on the spot. */
+/* Reads small files below /sys and /proc, whose paths are put together here. */
 #ifndef MST_TOOLS_DOCTOR_FILE_H
 #define MST_TOOLS_DOCTOR_FILE_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Facts in, findings out: what of a host is in the way of a job over RDMA, why, and what mends it.
- * Pure: nothing here looks at the host.
+ * Makes findings of facts: what keeps a host from a job over RDMA, why, and what fixes it. Pure:
+ * nothing here looks at the host.
  */
 #ifndef MST_TOOLS_DOCTOR_JUDGE_H
 #define MST_TOOLS_DOCTOR_JUDGE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What both ends of doctor's write test agree on: where the bytes go, and what is said of them. */
+/* The layout that both ends of doctor's write test agree on, and the records that they exchange. */
 #ifndef MST_TOOLS_DOCTOR_LANE_H
 #define MST_TOOLS_DOCTOR_LANE_H
 

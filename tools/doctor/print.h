@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How findings are told: as text, and as JSON. */
+/* Prints findings as text and as JSON. */
 #ifndef MST_TOOLS_DOCTOR_PRINT_H
 #define MST_TOOLS_DOCTOR_PRINT_H
 

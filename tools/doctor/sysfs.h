@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts that mst_doctor_gather() is made of: each reads its files below @root. That is "" for
- * this host; a test makes up another. */
+/* The parts of mst_doctor_gather(): each reads its files below @root. That is "" for this host; a
+ * test makes up another. */
 #ifndef MST_TOOLS_DOCTOR_SYSFS_H
 #define MST_TOOLS_DOCTOR_SYSFS_H
 

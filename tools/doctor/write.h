@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Does it move bytes? A mebibyte is written into a peer's memory, the peer looks at every byte and
- * answers by a write the other way. Then round trips and throughput are timed, roughly.
+ * The write test: does the network move bytes? A mebibyte is written into a peer's memory, the peer
+ * looks at every byte and answers by a write the other way. Then round trips and throughput are
+ * timed, roughly.
  *
  * The peer is a thread of this process, or a `muster doctor --listen` elsewhere.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The same calls in a build without OpenBLAS. */
+/* The calls of blas.h in a build without OpenBLAS. */
 #include "client/examples/digits/blas.h"
 
 #include <stddef.h>

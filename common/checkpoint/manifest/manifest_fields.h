@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the composer and the parser of manifests share. Internal to common/checkpoint. */
+/* Declarations that the composer and the parser of manifests share. Internal to
+ * common/checkpoint. */
 #ifndef MST_COMMON_CHECKPOINT_MANIFEST_MANIFEST_FIELDS_H
 #define MST_COMMON_CHECKPOINT_MANIFEST_MANIFEST_FIELDS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the text of a manifest, and believes nothing of it. */
+/* Parses the text of a manifest, and checks every value. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the header, and believes nothing of it. */
+/* Parses the header of a safetensors file, and checks every value. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

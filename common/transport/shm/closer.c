@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What callers have brought is closed on a thread of its own.
+ * Closes the descriptors that callers have brought, on a thread of its own.
  *
  * A close() can sleep for as long as whoever made the file likes: a TCP socket with SO_LINGER waits
  * for its peer, a file of a FUSE server for that server. A UNIX socket is no better, for closing it

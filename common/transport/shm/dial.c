@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector's beginning of a link: it makes the memory, shows it with its token, and maps what
- * the acceptor publishes.
+ * Dials a link: the connector makes the memory, shows it with its token, and maps what the acceptor
+ * publishes.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Between the files of this directory: what credentials give to a handshake, and what a certificate
- * says. */
+/* Declarations that the files of this directory share: what credentials give to a handshake, and
+ * what a certificate says. */
 #ifndef MST_TRANSPORT_TLS_CONTEXT_H
 #define MST_TRANSPORT_TLS_CONTEXT_H
 

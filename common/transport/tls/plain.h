@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a caller is told that does not speak TLS. Private to this directory. */
+/* Answers a caller that does not speak TLS with an error that it understands. Private to this
+ * directory. */
 #ifndef MST_TRANSPORT_TLS_PLAIN_H
 #define MST_TRANSPORT_TLS_PLAIN_H
 

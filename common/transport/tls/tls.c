@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of mst_tls, and connecting. */
+/* The table of functions of mst_tls, and how a client connects. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

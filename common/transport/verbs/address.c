@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where rails begin and end. A device is named by an address of its network interface, as the
- * connection manager wants it: RoCE's GID table says which interface a port belongs to, of an
- * InfiniBand port sysfs does.
+ * The addresses of the two ends of a rail. A device is named by an address of its network
+ * interface, as the connection manager wants it: RoCE's GID table says which interface a port
+ * belongs to, of an InfiniBand port sysfs does.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The connector's beginning of a link. All rails go through the steps side by side: address, route,
- * answer; then the pairs are brought up, and the acceptor is told where this end's inbound region
- * is.
+ * Dials a link: what the connector does until it is made. All rails go through the steps side by
+ * side: address, route, answer; then the pairs are brought up, and the acceptor is told where this
+ * end's inbound region is.
  *
  * A path that is dead does not answer at all. So each step waits for no longer than what it asks is
  * asked again by the layers below, whatever time the whole has: after that silence is the answer.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The acceptor's beginning of a link. A caller has asked for its link when the connection requests
- * of all its rails are here, known by one token; what it says is checked here, whether it may come
- * in is for the owner to say. Until then nothing is made for it, and it is told nothing.
+ * Accepts a link: what the acceptor does until it is made. A caller has asked for its link when the
+ * connection requests of all its rails are here, known by one token; what it says is checked here,
+ * whether it may come in is for the owner to say. Until then nothing is made for it, and it is told
+ * nothing.
  *
  * A caller that was shown belongs to the thread that answers it, until that has stored CALLER_NONE;
  * all others belong to the listener's own thread. Events of all connections come to the listener's

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What went wrong, in words a person can act on. */
+/* Sentences for errors of verbs, which say what a person can do. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a server needs of its host: memory, descriptors, and of an RDMA device queue pairs and
- * registered memory. It is computed from the configuration of the server, by the modules that will
- * allocate it. */
+/* Computes what a server needs of its host: memory and descriptors; and of an RDMA device, queue
+ * pairs and registered memory. It is computed from the configuration of the server, by the modules
+ * that will allocate it. */
 #ifndef MST_SERVER_CONTROL_JOB_BUDGET_H
 #define MST_SERVER_CONTROL_JOB_BUDGET_H
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Has a worker that wants to join the model of the others? What its hello tells is compared with
- * what the options and the first hello have fixed: the length, the types, the scales, and digests
- * of the tensor table. A sentence says in what they differ. If both models have tables, the worker
- * is asked for its own, so that the sentence can name the first tensor that differs. The table is
- * compared piece by piece as it comes, and nothing of it is kept.
+ * Compares the model of a worker that wants to join with the model of the others. What its hello
+ * tells is compared with what the options and the first hello have fixed: the length, the types,
+ * the scales, and digests of the tensor table. A sentence says in what they differ. If both models
+ * have tables, the worker is asked for its own, so that the sentence can name the first tensor that
+ * differs. The table is compared piece by piece as it comes, and nothing of it is kept.
  *
  * Control thread only. No call blocks, sends or allocates.
  */

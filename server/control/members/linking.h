@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Requests for links at this server's listener: whoever shows a valid token gets a link, which
- * other threads make. Workers show the tokens of their sessions. At a leader, followers show tokens
- * too.
+ * Answers requests for links at this server's listener: a caller with a valid token gets a link,
+ * which other threads make. Workers show the tokens of their sessions. At a leader, followers show
+ * tokens too.
  *
  * Control thread only. mst_linking_fini() waits. No other function blocks if links, and the data
  * side, are made aside.

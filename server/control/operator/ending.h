@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What an operator ends: the session of a worker (muster evict), or the job (muster finish). The
- * ledger does it; the asker is told when it is done.
+ * Ends what an operator asks to end: the session of a worker (muster evict), or the job (muster
+ * finish). The ledger does it; the asker is told when it is done.
  *
  * Control thread only.
  */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * States of workers on their way. A worker that comes back needs the state of another: the ledger
- * says who is asked for it and who gets it (server/core/ledger/handing.c). The leader receives all
- * of a state first and sends it then, at the pace of each that takes it. So a slow taker holds up
- * nobody who gives, and a donor that dies in the middle has cost nothing but time.
+ * Passes the state of one worker on to another that comes back. A worker that comes back needs the
+ * state of another: the ledger says who is asked for it and who gets it
+ * (server/core/ledger/handing.c). The leader receives all of a state first and sends it then, at
+ * the pace of each that takes it. So a slow taker holds up nobody who gives, and a donor that dies
+ * in the middle has cost nothing but time.
  *
  * Control thread only.
  */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * This server's part of the moving average, which the data side lends while somebody reads it, and
- * which is given back after that.
+ * This server's part of the moving average: the data side lends it to a reader, who gives it back.
  *
  * Control thread only. No function blocks.
  */

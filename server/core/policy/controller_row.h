@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A kind of controller. controller.c has the table; each row is made in controller_KIND.c. */
+/* The row of a kind of controller: its name and its functions. controller.c has the table; each row
+ * is made in controller_KIND.c. */
 #ifndef MST_SERVER_CORE_POLICY_CONTROLLER_ROW_H
 #define MST_SERVER_CORE_POLICY_CONTROLLER_ROW_H
 
