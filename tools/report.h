@@ -63,7 +63,7 @@ json_t *mst_report_server(const struct mst_status_server *server);
 json_t *mst_report_rank(const struct mst_status_rank *row);
 
 /* Could figures be written to @path (NULL: nowhere)? Better known before a long run than after it.
- * Leaves no file behind that was not there. errno says why not. */
+ * Leaves no file that was not there before. errno says why not. */
 bool mst_report_may_write(const char *path);
 
 /* Writes @doc to @path ("-": standard output). Logs why it could not, which includes a @doc that is

@@ -132,7 +132,8 @@ static void share_state(void)
 		state = page;
 }
 
-/* What allocates behind a program's back allocates here too, where the program links it. */
+/* A library that allocates without the program's knowledge allocates here too, if the program links
+ * it. */
 void json_set_alloc_funcs(void *(*alloc)(size_t), void (*release)(void *)) __attribute__((weak));
 
 __attribute__((constructor)) static void begin(void)

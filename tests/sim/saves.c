@@ -41,8 +41,8 @@ void obs_saves_event(const struct mst_ledger_event *ev)
 	obs.saves.server_lost |= ev->kind == MST_EV_SERVER;
 }
 
-/* Keeps the figures of the youngest session of each rank. Those of a rank that nobody has had are
- * what the job has begun with. */
+/* Keeps the figures of the youngest session of each rank. A rank that nobody has had keeps
+ * the figures that the job has begun with. */
 static void keep(struct obs_kept *out)
 {
 	memcpy(out->incarnation, obs.begun_with.incarnation, sizeof(out->incarnation));

@@ -330,8 +330,8 @@ static void switch_over(void)
 	obs.switched = true;
 }
 
-/* Of a job whose policy nobody has changed; and its quorum is all that may be another, but where
- * bsp ends. */
+/* Takes the rule that an adaptive policy has chosen. Nobody has changed the policy, and only the
+ * quorum may differ, unless bsp ends. */
 static void take_adapted(void)
 {
 	if (!obs.plan->adaptive || obs.ever_changed)

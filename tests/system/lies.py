@@ -114,7 +114,7 @@ OTHER_LANES = "other figures than its welcome has; sent away"
 
 def links_that_are_too_small(a):
     """A server reads and writes as far as its own figures say, so a link has those or is refused.
-    Whoever comes for the rank after that is let in."""
+    A worker that comes for the rank after that is let in."""
     for field in LANES:
         with Job(a, 2, "-n", "2", *ENDS, workers=1) as job:
             job.work(1, program=a.lie_worker, MUSTER_LIE=f"- dial 2 {field}")

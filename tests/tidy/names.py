@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""No two structs, unions or enums of the tree share a name, and nobody has to learn words of ours.
+"""No two structs, unions or enums of the tree share a name, nobody has to learn words of ours, and
+no sentence opens without its noun.
 
 A type that a header only declares may be defined by each source that implements it: a test's
 own implementation of a stream is a struct mst_stream, too.
@@ -54,6 +55,29 @@ DEAD = {
     "link.window": ("remote mapping", ()),
     "link->window": ("remote mapping", ()),
 }
+
+# Words that a reader has to stop at, by the name that a complaint has: what to look for, in lines
+# that may be wrapped; what to write instead; phrases that stay; and the beginnings of paths below
+# which the words are left alone. "Behind" is a place: a worker may lag, and messages may queue.
+OLD_WORDS = ("server/core/ledger/", "server/core/model/", "tests/unit/server/core/")
+Riddle = collections.namedtuple("Riddle", "what pattern instead stays places")
+RIDDLES = (
+    Riddle("behind", re.compile(
+        r"\bbehind\s+(?:the|it|them|that|those|these|each|another|one|an?|what|which|all|@\w+)\b",
+        re.I),
+        "after, past or beyond",
+        re.compile(r"(?:fall|falls|fallen|fell|lags?|further|waits?|waiting) behind\b"
+                   r"|(?:is|are|was) behind the (?:history|versions)\b", re.I),
+        (*OLD_WORDS,
+         # Sentences of errors, which tests match:
+         "common/checkpoint/layout.c", "common/checkpoint/manifest/json.c",
+         "common/transport/shm/directory.c", "server/core/policy/rule.c")),
+    Riddle("an opening without its noun", re.compile(
+        r"\b(?:Whoever|Whom|Whose|Nor|Those|Of (?:which|whom|those|these))\b"
+        r"|/\*\s+(?:Who|Of)\b|\"\"\"(?:Who|Of)\b"),
+        "a subject: A worker that ..., The versions of ...", None, OLD_WORDS),
+)
+CONTINUED = re.compile(r"\n[ \t]*(?:\*|#)?(?=[ \t])[ \t]*|\n[ \t]*")  # a line of the same comment
 PROSE = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "docs/man/*.in", "server/core/model/*.md")
 UNREAD = "tests/tidy/"  # the words are told here
 
@@ -87,6 +111,31 @@ def dead_words(path, text, patterns):
             yield f"{path}:{line}: {text[begin:end]!r}: the field says {name}"
 
 
+def joined(text):
+    """The text with each line break, and what begins the next line of a comment, as blanks: every
+    letter stays where it was."""
+    return CONTINUED.sub(lambda m: " " * len(m.group()), text)
+
+
+def riddles(path, text):
+    """Yields a complaint for each riddle of a file."""
+    if str(path).startswith(UNREAD):
+        return
+    line_up = None
+    for riddle in RIDDLES:
+        if str(path).startswith(riddle.places):
+            continue
+        line_up = line_up or joined(text)
+        for match in riddle.pattern.finditer(line_up):
+            begin, end = match.span()
+            around = " ".join(line_up[max(0, begin - 40):end + 20].split())
+            if riddle.stays and riddle.stays.search(around):
+                continue
+            line = text.count("\n", 0, begin) + 1
+            yield (f"{path}:{line}: {' '.join(match.group().split())!r} ({riddle.what}): "
+                   f"write {riddle.instead}")
+
+
 def namesakes(root, paths):
     """Yields a complaint for each type with a name that another type has."""
     places, opaque = collections.defaultdict(list), set()
@@ -110,7 +159,8 @@ def main():
     read = paths + tree.files(root, ".py", ".sh", ".pml") + prose(root)
     complaints = list(namesakes(root, paths))
     for path in read:
-        complaints += dead_words(path, tree.read(root, path), patterns)
+        text = tree.read(root, path)
+        complaints += [*dead_words(path, text, patterns), *riddles(path, text)]
     tree.conclude(complaints, len(paths))
 
 

@@ -242,6 +242,26 @@ class Names(Tidy):
         self.write("server/s.c", SPDX + "/* folder propagate leading early restriping */\n")
         self.passes("names.py", self.root)
 
+    def test_riddles(self):
+        """In a comment that is wrapped, in prose, and in a docstring."""
+        self.write("server/s.c", SPDX + "/* The tasks behind\n * the commit wait. Those do. */\n"
+                                        "/*\n * Of a tensor.\n */\n/* Whoever asks waits. */\n")
+        self.write("docs/d.md", "It goes\nbehind that. Nor does it block.\n")
+        self.write("tests/t.py", '"""Who leaves is not missed."""\n')
+        run = self.call("names.py", self.root)
+        for where in ("server/s.c:2: 'behind the'", "server/s.c:3: 'Those'",
+                      "server/s.c:4: '/* Of'", "server/s.c:7: 'Whoever'", "docs/d.md:2: 'behind that'", "docs/d.md:2: 'Nor'",
+                      "tests/t.py:1: '\"\"\"Who'"):
+            self.assertIn(where, run.stdout)
+        self.assertIn("7 complaints", run.stdout)
+        self.assertEqual(run.returncode, 1)
+
+    def test_who_lags_is_behind(self):
+        self.write("server/s.c", SPDX + "/* A worker falls behind the\n * others, is behind the "
+                                        "history, or\n * waits behind it. Who may join? */\n")
+        self.write("server/core/ledger/l.c", SPDX + "/* Whoever is behind that. */\n")
+        self.passes("names.py", self.root)
+
 
 class Format(Tidy):
     def setUp(self):

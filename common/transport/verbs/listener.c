@@ -339,7 +339,7 @@ static void hear(struct verbs_listener *listener, struct rdma_cm_event *event)
 		come_in(listener, event);
 	else if (is_listener(listener, event->id))
 		listener->removed |= event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
-	/* Of a caller nothing is told before it is accepted, which fails if it is gone. */
+	/* The owner is told nothing of a caller before it accepts it, which fails if it is gone. */
 }
 
 /* The rail of a link that this event is of; NULL: it is of a listener or a caller, which have the

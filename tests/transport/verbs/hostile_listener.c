@@ -320,7 +320,7 @@ static void callers_that_never_complete_keep_nobody_out(void)
 	callers_open(&h, callers, 200);
 	uint64_t begin = mst_now_ns();
 	expect_open(&h);
-	printf("(behind 200 callers: %.1f s) ", (double)(mst_now_ns() - begin) / 1e9);
+	printf("(after 200 callers: %.1f s) ", (double)(mst_now_ns() - begin) / 1e9);
 	for (int i = 0; i < 200; i++)
 		caller_close(&callers[i]);
 	expect_open(&h);
@@ -337,7 +337,7 @@ static void callers_that_have_gone_keep_nobody_out(void)
 		caller_close(&callers[i]);
 	uint64_t begin = mst_now_ns();
 	expect_open(&h);
-	printf("(behind one that has gone: %.1f s) ", (double)(mst_now_ns() - begin) / 1e9);
+	printf("(after one that has gone: %.1f s) ", (double)(mst_now_ns() - begin) / 1e9);
 	target_close(&h);
 }
 
