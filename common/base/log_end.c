@@ -31,8 +31,8 @@
  * then. ENDS: of a thread that ends the process, as long as that writes. OVER: of the next that
  * ends the process.
  *
- * Each change is a compare-and-swap with acquire and release: whoever has the turn sees the queue
- * as the one before has left it. */
+ * Each change is a compare-and-swap with acquire and release: the thread that has the turn sees the
+ * queue as the one before has left it. */
 enum turn { RESTS, WRITES, ASKED, ENDS, OVER };
 
 /* A fatal signal may interrupt either. */

@@ -39,7 +39,7 @@ static size_t pop(const struct mst_log_queue *q, size_t at, void *dst, size_t le
 	return at + len;
 }
 
-/* ---- whoever puts ---- */
+/* ---- the thread that puts ---- */
 
 static bool must_tell(const struct mst_log_queue *q)
 {
@@ -64,7 +64,7 @@ bool mst_log_queue_put(struct mst_log_queue *q, const char *line, size_t len, bo
 
 	MST_ASSERT(len > 0 && len <= MST_LOG_LINE_MAX);
 	if (!mst_log_queue_has_room(q, len, urgent)) {
-		/* Release: whoever takes sees the lines before those that are missing. */
+		/* Release: the taker sees the lines before those that are missing. */
 		atomic_store_explicit(&q->dropped, dropped + 1, memory_order_release);
 		return false;
 	}
@@ -80,11 +80,11 @@ bool mst_log_queue_put(struct mst_log_queue *q, const char *line, size_t len, bo
 	return true;
 }
 
-/* ---- whoever takes ---- */
+/* ---- the thread that takes ---- */
 
 bool mst_log_queue_is_empty(const struct mst_log_queue *q)
 {
-	/* Acquire: pairs with whoever puts, and with whoever takes: a thread that finds the queue
+	/* Acquire: pairs with the putting and the taking thread. A thread that finds the queue
 	 * empty sees what they did before. */
 	return atomic_load_explicit(&q->taken, memory_order_acquire) ==
 		       atomic_load_explicit(&q->put, memory_order_acquire) &&

@@ -4,7 +4,7 @@
  * dropped and counted; where lines are missing, the reader gets their number.
  *
  * One thread at a time puts lines in, and one at a time takes them. Neither needs a lock against
- * the other: a line is put, or taken, by the one store that ends it. So whoever takes may do so in
+ * the other: a line is put, or taken, by the one store that ends it. So the taker may do so in
  * a signal handler, whatever the handler has interrupted.
  *
  * Pure: no thread, no clock, no descriptor.
@@ -26,15 +26,15 @@
 
 /* Zeroed: empty. What is put and taken is counted from the beginning on. */
 struct mst_log_queue {
-	_Atomic size_t put;       /* bytes; of whoever puts */
-	_Atomic uint64_t dropped; /* lines; of whoever puts */
+	_Atomic size_t put;       /* bytes; of the thread that puts */
+	_Atomic uint64_t dropped; /* lines; of the thread that puts */
 	uint64_t noted;           /* of them, those that a record in the ring tells; the same */
-	_Atomic size_t taken;     /* bytes; of whoever takes */
+	_Atomic size_t taken;     /* bytes; of the thread that takes */
 	_Atomic uint64_t told;    /* lines dropped, as far as their number was taken; the same */
 	unsigned char bytes[MST_LOG_QUEUE_BYTES];
 };
 
-/* For whoever puts. @len: from 1 to MST_LOG_LINE_MAX. */
+/* For the thread that puts. @len: from 1 to MST_LOG_LINE_MAX. */
 bool mst_log_queue_has_room(const struct mst_log_queue *q, size_t len, bool urgent);
 
 /* Appends a line.

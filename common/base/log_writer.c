@@ -138,8 +138,8 @@ bool mst_log_flush(uint64_t timeout_ns)
 
 /* ---- ends of the process ---- */
 
-/* From then on lines are written by whoever logs, for other handlers of exit(). A line may have
- * been put just before. */
+/* From then on lines are written by the thread that logs, for other handlers of exit(). A line may
+ * have been put just before. */
 static void at_exit(void)
 {
 	bool takes = mst_log_output_end(&writer.output, NULL, 0, EXIT_MS);

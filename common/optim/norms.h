@@ -2,8 +2,8 @@
 /*
  * The norms of tensors, for optimisers whose rate depends on them. A norm is the root of a sum of
  * squares that is added up without rounding (exact_sum.h). So a tensor may be cut anywhere between
- * blocks: whoever has a stretch of it adds up that stretch, and the sums of all stretches give the
- * same bits as the whole.
+ * blocks: each shard or server adds up the stretch that it has, and the sums of all stretches give
+ * the same bits as the whole.
  */
 #ifndef MST_OPTIM_NORMS_H
 #define MST_OPTIM_NORMS_H

@@ -21,7 +21,7 @@ enum mst_role {
 
 struct mst_principal {
 	uint32_t roles; /* a set of enum mst_role */
-	bool proven;    /* by a certificate; false: whoever reaches the port has all roles */
+	bool proven;    /* by a certificate; false: any peer at the port has all roles */
 	char name[MST_PRINCIPAL_LEN]; /* that the certificate gives; "": not proven */
 };
 

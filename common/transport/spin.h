@@ -4,8 +4,8 @@
  *
  * Between looks it pauses, then yields. A yield that comes back at once burns the time of an idle
  * core. A yield in which another thread has run costs next to nothing: where workers outnumber
- * cores it is how they take turns, and much cheaper than sleeping and being woken. Unless whoever
- * got the core keeps it: a sleeper is let in sooner than one that yields.
+ * cores it is how they take turns, and much cheaper than sleeping and being woken. This fails if
+ * the thread that got the core keeps it: a sleeper is let in sooner than one that yields.
  *
  * So a spin ends when it has burnt MST_SPIN_BURN_NS, or has lost its core for MST_SPIN_LOST_NS.
  * Then the waits that follow sleep at once, until the time spent is a small part of what has

@@ -63,7 +63,7 @@ struct mst_stream_ops {
 	int (*listener_fd)(const struct mst_listener *l);
 };
 
-/* The principal() of streams that prove nothing: whoever reaches the port has all roles. */
+/* The principal() of streams that prove nothing: every peer that reaches the port has all roles. */
 static inline void mst_stream_unproven(const struct mst_stream *s, struct mst_principal *out)
 {
 	(void)s;

@@ -116,7 +116,7 @@ struct mst_net_cfg {
 	struct mst_lanes lanes; /* an acceptor's links will ask for these; 0: not known yet */
 	uint32_t spin_pauses;   /* wait(): pauses, at most, */
 	uint32_t spin_yields;   /* then yields, at most, then sleep */
-	uint64_t look_ns;       /* a sleeper looks by itself then, whoever forgot to ring; 0: 1 s */
+	uint64_t look_ns;       /* a sleeper looks again then, even if no peer rings; 0: 1 s */
 };
 
 /* What of a link can be mapped a second time. */

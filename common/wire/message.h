@@ -323,7 +323,7 @@ struct mst_status {
 enum mst_access {
 	MST_ACCESS_LOCAL,        /* every user of the leader's host: it listens on loopback */
 	MST_ACCESS_CERTIFICATES, /* every peer with a certificate, by its role */
-	MST_ACCESS_INSECURE,     /* whoever reaches the port */
+	MST_ACCESS_INSECURE,     /* every peer that reaches the port */
 };
 enum mst_job_state { MST_JOB_GATHERING, MST_JOB_RUNNING, MST_JOB_FINISHED, MST_JOB_FAILED };
 

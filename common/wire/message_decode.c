@@ -9,8 +9,8 @@
 #include "common/base/assert.h"
 #include "common/wire/message_fields.h"
 
-/* STATUS is read by whoever looks at a job, also with another release: what its fields are stays as
- * it is, and the error that refuses it is a sentence. */
+/* STATUS is read by any tool that looks at a job, also of another release: what its fields are
+ * stays as it is, and the error that refuses it is a sentence. */
 static bool is_for_all(uint16_t kind, uint16_t protocol)
 {
 	return protocol >= MST_PROTOCOL_FIELDS &&

@@ -42,7 +42,7 @@ struct mst_decider_ops {
 	bool (*reported)(struct mst_decider *d, struct mst_ledger_event *out, uint64_t now_ns);
 	/* The next order. False: none, or none that can be given now. */
 	bool (*next)(struct mst_decider *d, struct mst_orders *out, uint64_t now_ns);
-	/* It cannot be: whoever decided it breaks the protocol. A follower's alone. */
+	/* The order cannot be executed: the decider breaks the protocol. For a follower alone. */
 	void (*refuse)(struct mst_decider *d, uint64_t now_ns);
 	/* It has been executed. */
 	void (*done)(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns);

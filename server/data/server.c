@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where deciding meets moving: arrivals become events for whoever decides, and what is decided goes
+ * Where deciding meets moving: arrivals become events for the decider, and what it decides goes
  * to the aggregator and to the control side, in this order. Events that executing a decision causes
- * are queued, never handled within it; and they wait there while whoever decides takes none.
+ * are queued, never handled within it; and they wait there while the decider takes none.
  */
 #include "server/data/server.h"
 
@@ -35,7 +35,7 @@ struct mst_server {
 	uint64_t requests_max;
 	struct mst_spsc *lines; /* requests about other servers: they wait for nothing */
 
-	/* Events waiting for whoever decides. */
+	/* Events that wait for the decider. */
 	struct mst_ledger_event *event;
 	uint32_t event_size, event_head, event_count;
 

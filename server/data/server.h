@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The data side of a server: one thread runs its decider, its aggregator and the net that they
- * poll. Further shards of the aggregator may have threads of their own. Step functions over
- * transport and clock: whoever calls the steps makes progress, with or without threads.
+ * poll. Further shards of the aggregator may have threads of their own. It has step functions
+ * over transport and clock. The caller of the steps makes progress, with or without threads.
  */
 #ifndef MST_SERVER_DATA_SERVER_H
 #define MST_SERVER_DATA_SERVER_H

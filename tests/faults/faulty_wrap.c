@@ -164,7 +164,7 @@ int __wrap_prctl(int op, ...)
 	return faulty_strikes(FAULTY_prctl) ? -1 : __real_prctl(op, arg, 0UL, 0UL, 0UL);
 }
 
-/* A thread is of the side of whoever starts it. */
+/* A thread belongs to the side of the thread that starts it. */
 struct birth {
 	void *(*main)(void *arg);
 	void *arg;

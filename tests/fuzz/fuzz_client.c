@@ -144,7 +144,7 @@ static void say(struct fuzz_server *s, struct fuzz_input *in)
 
 /* ---- what the worker makes of it ---- */
 
-/* What an outcome refers to is there, whoever wrote it. */
+/* What an outcome refers to is there, even if a hostile server wrote it. */
 static void look_at(struct fuzz_server *s, const struct muster_outcome *out)
 {
 	static float copy[PART + ELEMS];

@@ -33,7 +33,7 @@ void pipe_link_init(struct pipe_link *acceptor, struct pipe_link *connector,
 		    const struct mst_lanes *lanes, const struct pipe_net *server);
 void pipe_link_fini(struct pipe_link *acceptor, struct pipe_link *connector);
 
-/* An immediate arrives at @to, whoever sent it. */
+/* An immediate arrives at @to. */
 void pipe_arrive(struct pipe_link *to, uint32_t imm);
 /* And: it is lost. */
 void pipe_lose(struct pipe_link *to);

@@ -8,7 +8,7 @@
 #include <ucontext.h>
 
 /* Untouched pages cost nothing. A fiber's mapping is a page for the fiber itself, one that
- * faults for whoever overflows the stack, and the stack. */
+ * faults for a fiber that overflows the stack, and the stack. */
 #define STACK_BYTES ((size_t)512 << 10)
 #define PAGE_BYTES ((size_t)4096)
 

@@ -15,7 +15,7 @@ void fiber_free(struct fiber *f);
 
 /* From outside any fiber: runs @f until it pauses or ends. Return: has it ended? */
 bool fiber_run(struct fiber *f);
-/* From within: back to whoever ran it. */
+/* From within: back to the caller that ran it. */
 void fiber_pause(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Counts what is allocated and not freed by whoever is linked with --wrap=malloc and the like. */
+/* Counts what is allocated and not freed by a program that is linked with --wrap=malloc and the
+ * like. */
 #ifndef MST_TESTS_SIM_HEAP_H
 #define MST_TESTS_SIM_HEAP_H
 

@@ -171,7 +171,7 @@ static int register_own(struct sim_worker *w)
 	return told(w, "register", muster_register(w->m, w->own, vector_bytes()));
 }
 
-/* It is the worker's again: whoever still reads it reads rubbish from now on. */
+/* It is the worker's again: a server that still reads it reads rubbish from now on. */
 static void own_is_back(struct sim_worker *w)
 {
 	memset(w->own, 0xa5, vector_bytes());
@@ -407,7 +407,7 @@ static int go_round(struct sim_worker *w, struct muster_outcome *out)
 	if (rc == GRADIENT_GIVEN_UP && w->own_state == OWN_PUSHED)
 		w->own_state = OWN_GIVEN_UP;
 	if (rc == GRADIENT_GIVEN_UP) {
-		let_go(w); /* whoever is asked to hand in passes by it, and a pass is an ask */
+		let_go(w); /* a worker asked to hand in passes by it, and a pass is an ask */
 		rc = told(w, "abandon", muster_abandon(w->m));
 	} else {
 		rc = push(w, rc == GRADIENT_DONE, &keep);

@@ -8,7 +8,7 @@
 #include "tests/sim/net_state.h"
 
 #define SLEEP_MAX_NS MST_SECOND /* then look again */
-#define IDLE_POLLS 64u          /* whoever never sleeps returns the last credits after so many */
+#define IDLE_POLLS 64u          /* a side that never sleeps returns credits after so many */
 
 struct sim_manner sim_manner = SIM_MANNER;
 

@@ -58,7 +58,7 @@ static void check_told(struct obs_worker *w, const struct muster_outcome *out)
 	w->last_ticket_told = out->ticket;
 }
 
-/* Where servers own: does whoever was counted go on with that version, or a newer one? */
+/* Where servers own: does a worker that was counted go on with that version, or a newer one? */
 static bool answers_with_own(void)
 {
 	return obs.plan->owner == MUSTER_SERVERS_OWN && !obs.ever_changed &&

@@ -40,7 +40,7 @@ struct sim_fiber {
 	struct fiber *fiber;
 	struct sim_process *process;
 	uint32_t id;
-	uint64_t turn; /* whoever wants to wake it from an earlier sleep comes too late */
+	uint64_t turn; /* a wake-up from an earlier sleep comes too late */
 	bool sleeps, ended;
 	struct sim_fiber *next;
 };

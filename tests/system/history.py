@@ -260,7 +260,8 @@ def check_order(log, kills):
 
 
 def check_bound(logs):
-    """Under ssp whoever goes on has pushed no more than the bound beyond the slowest. What the next
+    """Under ssp a worker that goes on has pushed no more than the bound beyond the slowest. What
+    the next
     version is made of may be counted already, while that waits for a buffer."""
     if logs[0].course or not logs[0].policy.startswith("ssp:"):
         return

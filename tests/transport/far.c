@@ -26,7 +26,7 @@ struct far_entry {
 	size_t offset, bytes, done;
 	const uint8_t *src;
 	bool notify, signal;
-	bool watched; /* read where it lies: whoever put it must leave it alone */
+	bool watched; /* read where it lies: the writer must leave it alone */
 	struct mst_region *lent;
 	uint64_t sum; /* of its bytes when it was put */
 	uint32_t imm;

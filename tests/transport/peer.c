@@ -102,7 +102,8 @@ int storm(const struct storm *s)
 		rc = storm_receive(s, &received, credits);
 		if (rc < 0)
 			return rc;
-		/* Nothing rings when credits come back, so whoever lacks them looks again soon. */
+		/* Nothing rings when credits come back, so a side that lacks them looks again
+		 * soon. */
 		if (before == sent + received)
 			s->link->ops->wait(s->net, sent < s->count ? MST_MS : 100 * MST_MS);
 		if (mst_now_ns() > give_up)

@@ -112,7 +112,7 @@ void mst_write_peer_set_card(struct mst_write_peer *p, const struct mst_write_ca
 	p->side.card = *card;
 }
 
-/* Lets whoever knows the token in. */
+/* Lets in a caller that knows the token. */
 static void open_listener(struct mst_write_peer *p)
 {
 	const struct mst_transport *t = p->side.transport;

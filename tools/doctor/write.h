@@ -60,8 +60,8 @@ const char *mst_write_peer_address(const struct mst_write_peer *p);
 /* What it says of itself, where that is known only once it has an address. */
 void mst_write_peer_set_card(struct mst_write_peer *p, const struct mst_write_card *card);
 
-/* Answers whoever dials. Blocks until @until_ns, or until mst_write_peer_stop(). @seen: NULL:
- * nobody wants to know. */
+/* Answers every caller that dials. Blocks until @until_ns, or until mst_write_peer_stop(). @seen:
+ * NULL: nobody wants to know. */
 void mst_write_peer_serve(struct mst_write_peer *p, uint64_t until_ns, mst_write_seen *seen,
 			  void *ctx);
 /* From any thread, or a signal's handler. */

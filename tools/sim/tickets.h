@@ -2,7 +2,7 @@
 /*
  * The rule of TensorFlow's SyncReplicasOptimizer, for comparison: it is no policy of the server.
  *
- * A step commits after N gradients that are not older than the step, whoever makes them. An older
+ * A step commits after N gradients that are not older than the step, from any workers. An older
  * gradient is dropped without a word. At a commit as many tickets as the job has workers, each with
  * the number of the new step, are put at the end of a queue. After its push a worker takes the
  * first ticket, or waits for one, and computes its next gradient on the step of its ticket. So a

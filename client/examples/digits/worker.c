@@ -156,7 +156,7 @@ static int apply(void *ctx, const struct muster_outcome *out)
 	return test_is_due(w, before) ? test(w) : 0;
 }
 
-/* All begin with the state that muster_start() hands out, whoever offered it. */
+/* All begin with the state that muster_start() hands out, which one of them has offered. */
 static void take_start(struct worker *w, const struct muster_outcome *out)
 {
 	uint64_t elems = muster_job(w->muster)->elems;

@@ -38,7 +38,8 @@ def packed(tensor: torch.Tensor) -> int:
 
 
 def over(view: Any, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """A tensor over the library's memory. It does not keep the view from ending, so whoever has it
+    """A tensor over the library's memory. It does not keep the view from ending, so a caller that
+    has it
     does not use it longer than the view is valid."""
     return _over(view, dtype, None)
 

@@ -2,7 +2,7 @@
 /*
  * Closes the descriptors that callers have brought, on a thread of its own.
  *
- * A close() can sleep for as long as whoever made the file likes: a TCP socket with SO_LINGER waits
+ * A close() can sleep for as long as the maker of the file likes: a TCP socket with SO_LINGER waits
  * for its peer, a file of a FUSE server for that server. A UNIX socket is no better, for closing it
  * closes the descriptors that lie in its queue, whether anybody has received them or not. No thread
  * that listens, decides or commits may therefore close what a caller has passed, or the socket that

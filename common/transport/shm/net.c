@@ -242,8 +242,8 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 
 	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, has_work, net)) {
 		announce(net, 1);
-		/* Pairs with the fences in ring_notify_fd() and net_wake(): whoever puts or wakes
-		 * after this last look sees the flag, and rings. */
+		/* Pairs with the fences in ring_notify_fd() and net_wake(): a thread that puts or
+		 * wakes after this last look sees the flag, and rings. */
 		atomic_thread_fence(memory_order_seq_cst);
 		rc = listen_to_all(net, has_work(net) ? 0 : sleep_ms(net, deadline_ns));
 		announce(net, 0);
@@ -279,7 +279,7 @@ static int net_arm(struct mst_net *n)
 	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
 	announce(net, 1);
 	/* Pairs with the fences in ring_notify_fd() and net_wake(), as in net_wait(): the look that
-	 * the caller takes next sees what was put before, and whoever puts later rings. */
+	 * the caller takes next sees what was put before, and a peer that puts later rings. */
 	atomic_thread_fence(memory_order_seq_cst);
 	return net->epoll;
 }

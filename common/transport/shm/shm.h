@@ -12,13 +12,13 @@
  * The socket stays open and silent: its end is how a peer's death is noticed. What an acceptor gets
  * from its callers it has closed by a thread that may sleep (closer.c).
  *
- * The notify descriptors. A sleeper raises an `asleep` flag that the peer can see, and whoever puts
- * something rings only then. Both notify descriptors of a link are eventfds made by the acceptor,
- * each watched edge-triggered and never read. The connector gets the `up` notify descriptor itself,
- * to write to: it could clear O_NONBLOCK or fill the counter, so the acceptor neither reads nor
- * writes that one. The `down` notify descriptor never leaves the acceptor; what the connector gets
- * is an epoll descriptor that watches it, through which one can listen but not write. So no peer
- * can make the acceptor block.
+ * The notify descriptors. A sleeper raises an `asleep` flag that the peer can see, and the peer
+ * that puts something rings only then. Both notify descriptors of a link are eventfds made by the
+ * acceptor, each watched edge-triggered and never read. The connector gets the `up` notify
+ * descriptor itself, to write to: it could clear O_NONBLOCK or fill the counter, so the acceptor
+ * neither reads nor writes that one. The `down` notify descriptor never leaves the acceptor; what
+ * the connector gets is an epoll descriptor that watches it, through which one can listen but not
+ * write. So no peer can make the acceptor block.
  *
  * Two ends in one process find that they hold the same memfd and share one mapping of it: both use
  * the same addresses, and the thread sanitizer sees what they do to each other.

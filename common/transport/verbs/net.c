@@ -284,7 +284,8 @@ static void hear_completions(struct mst_verbs_device *d)
 	void *rail;
 
 	while (ibv_get_cq_event(d->channel, &cq, &rail) == 0) {
-		/* Before the acknowledgement, which is what whoever frees the link waits for. */
+		/* Before the acknowledgement, which is what the thread that frees the link waits
+		 * for. */
 		((struct mst_verbs_rail *)rail)->armed = false;
 		ibv_ack_cq_events(cq, 1);
 	}

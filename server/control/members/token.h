@@ -7,10 +7,10 @@
  * its time.
  *
  * It is good from the addresses alone that its owner has announced. Shown from elsewhere it is not
- * known and not spent: else whoever has read it could spend it from any host, and keep its owner
- * out. A caller gains nothing by further tries, since the address is no secret that it could guess.
- * Over shared memory there is no address: the listener's socket lets in processes of this host, by
- * their user.
+ * known and not spent: else a peer that has read it could spend it from any host, and keep its
+ * owner out. A caller gains nothing by further tries, since the address is no secret that it could
+ * guess. Over shared memory there is no address: the listener's socket lets in processes of this
+ * host, by their user.
  */
 #ifndef MST_SERVER_CONTROL_MEMBERS_TOKEN_H
 #define MST_SERVER_CONTROL_MEMBERS_TOKEN_H

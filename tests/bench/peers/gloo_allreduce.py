@@ -62,7 +62,7 @@ def worker(lib, argv, rank, options):
                             world_size=options.workers)
     steps(lib, meter, options.elems, options.workers)
     status = lib.meter_close(meter)
-    dist.barrier()  # whoever leaves first would break the others' connections
+    dist.barrier()  # a rank that leaves first would break the others' connections
     return status
 
 

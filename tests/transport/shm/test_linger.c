@@ -19,7 +19,8 @@ static int fds_at_first; /* open descriptors */
 
 static int far_end = -1; /* of the last lingering socket: it reads nothing */
 
-/* A TCP socket that cannot get rid of what it has to send: whoever closes it last sleeps. */
+/* A TCP socket that cannot get rid of what it has to send: the process that closes it last
+ * sleeps. */
 static int lingering(void)
 {
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
