@@ -223,7 +223,8 @@ static void nobody_reason(const struct mst_straggler *g, char *out, size_t len)
 			       mst_figure_duration(g->behind_ns).text);
 }
 
-/* Has the open step waited for it for most of that time? Else the others go on without it. */
+/* Has the open step waited for this worker for most of its silence? If not, the others go on
+ * without it. */
 static bool holds_step(const struct mst_status_rank *row)
 {
 	return row->awaited && row->waiting_ns > row->busy_ns / 2;

@@ -107,7 +107,7 @@ int mst_handle_begin(struct muster *m)
 				      .slots = w->slots,
 				      .workers = w->workers,
 				      .servers = w->server_count,
-				      /* Else there is nothing to read in place. */
+				      /* 0: nothing can be read in place. */
 				      .buffers = m->links.transport->maps ? w->buffers : 0,
 				      .norms = w->norms != 0,
 				      .in_order = w->owner == MUSTER_WORKERS_OWN,

@@ -32,7 +32,7 @@ void mst_clip_fini(struct mst_clip *c); /* of a zeroed struct too */
 
 /* What follows is called only if there is a limit. */
 
-/* Nothing of the next contribution has been given yet. */
+/* Begins the next contribution, of which nothing has been given yet. */
 void mst_clip_begin(struct mst_clip *c);
 /* Takes the squares of the blocks that lie wholly in the range. @src: its data. */
 void mst_clip_range(struct mst_clip *c, const struct mst_range *range, const void *src);

@@ -340,7 +340,7 @@ static int queue(struct mst_control *c, const struct mst_message *msg)
 /* So many pieces are queued in a step, so that nobody waits long for the lock. */
 #define PIECES_PER_STEP 4
 
-/* One piece, if there is room. */
+/* Queues one piece of the state, if there is room. */
 static bool queue_piece(struct mst_control *c)
 {
 	uint64_t left = c->gives.bytes - c->given;

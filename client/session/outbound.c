@@ -108,7 +108,7 @@ int mst_outbound_data(struct mst_outbound *o, int slot, const struct mst_range *
 				 .offset = at,
 				 .src = (const char *)p->link->outbound + at,
 				 .bytes = (part.end - part.begin) * bytes,
-				 /* Not where other servers' data come before the header. */
+				 /* Not if data for other servers go out before the header. */
 				 .more = ends && o->links->count == 1,
 				 .signal = true,
 				 .cookie = (uint64_t)slot,

@@ -24,7 +24,7 @@
 #include "common/base/log.h"
 
 #define TICK_MS 10
-/* So often a line that another thread is writing is looked at while there is room for it. */
+/* How often to look again at a line that another thread is writing, while there is room for it. */
 #define LATE_LOOKS 10000u
 
 /* RESTS to WRITES and back: of the thread that writes. ASKED: it writes, and gives its turn away

@@ -90,7 +90,7 @@ static int check_model(const struct mst_checkpoint_manifest *m,
 	return 0;
 }
 
-/* One version. Return: 0, or why not. */
+/* Takes the checkpoint of one version, if it is in order. Return: 0, or why not. */
 static int take(const char *dir, uint64_t version, const struct mst_checkpoint_wanted *wanted,
 		struct mst_checkpoint_manifest *out, char *why, size_t len)
 {

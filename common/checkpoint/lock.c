@@ -82,7 +82,7 @@ static int held(int fd, const char *path, char *why, size_t len)
 				  path, holder);
 }
 
-/* That it is missing harms nothing but the sentence for the next one. */
+/* If the pid is missing, only the sentence for the next server lacks it. */
 static void write_pid(int fd)
 {
 	char text[PID_LEN];

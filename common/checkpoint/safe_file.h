@@ -33,7 +33,7 @@ int mst_safe_file_commit(struct mst_safe_file *f);
 /* Removes the temporary file, if it is there. */
 void mst_safe_file_abandon(struct mst_safe_file *f);
 
-/* Has the names in a directory on the disk. */
+/* Writes the names in a directory to the disk. */
 int mst_checkpoint_sync(const char *dir, char *why, size_t len);
 
 #endif

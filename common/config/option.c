@@ -96,7 +96,7 @@ int mst_options_set(struct mst_options *o, const char *name, const char *value)
 	return mst_row_set(o, row, value, label);
 }
 
-/* One flag of argv. */
+/* A flag of the command line. */
 struct flag {
 	const struct mst_option *row;
 	const char *value; /* if it is written together with the flag; else NULL */

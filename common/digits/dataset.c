@@ -68,7 +68,7 @@ static int pair_read(const char *directory, const char *set, struct pair *out, c
 
 	if (!have_images && !have_labels)
 		return 0;
-	/* One without the other: reading the missing one says so best. */
+	/* If one file of the two is missing, the attempt to read it gives the best sentence. */
 	int rc = mst_idx_init(images, MST_IDX_IMAGES, &p.images, why, why_len);
 	if (rc == 0)
 		rc = mst_idx_init(labels, MST_IDX_LABELS, &p.labels, why, why_len);

@@ -58,7 +58,7 @@ struct mst_region {
  * mapped so that it cannot be pinned; -ENOMEM beyond what this process may lock, or the device has
  * no region left; -EPERM in a forked child. */
 int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct mst_region **out);
-/* The same for memory that is only exported, and pinned by the links that do. No put names it. */
+/* Registers memory that is only exported: the links that export it pin it, and no put names it. */
 int mst_region_register_target(struct mst_domain *d, void *base, size_t bytes,
 			       struct mst_region **out);
 /* 0; -EBUSY puts from it are on their way, see MST_SENT, and it stays registered. Accepts NULL. */

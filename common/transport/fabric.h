@@ -19,7 +19,7 @@
 
 #define MST_FABRIC_TEXT_LEN 512u /* of a list of addresses or devices, with its NUL */
 
-/* As networks read it. Strings are the caller's, and stay. */
+/* The options as networks read them. Strings belong to the caller, and stay valid. */
 struct mst_fabric {
 	const char *addresses; /* of this host, "10.0.0.1,fd00::1", one a rail; NULL: found */
 	const char *devices;   /* "mlx5_0,mlx5_1:2": only these, one a rail; NULL: any */

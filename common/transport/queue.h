@@ -127,11 +127,11 @@ struct mst_queue {
 
 /* Before anything is made: how many immediates and writes a rail must have room for is known. */
 int mst_queue_rail_init(struct mst_queue *q, uint32_t rail, uint32_t sends);
-/* When all rails are. 0 or -ENOMEM. */
+/* Call it when all rails are set. Return: 0 or -ENOMEM. */
 int mst_queue_init(struct mst_queue *q);
 void mst_queue_fini(struct mst_queue *q); /* of zeroed, and half made ones, too */
 
-/* As transport.h has it. */
+/* Puts, as the contract in transport.h says. */
 int mst_queue_put(struct mst_queue *q, const struct mst_put *put);
 
 /* ---- for the network, whose link it is ---- */
@@ -142,7 +142,7 @@ uint64_t mst_queue_number(struct mst_queue *q, uint32_t rail);
 void mst_queue_completed(struct mst_queue *q, uint32_t rail, uint64_t number);
 /* The peer's immediates come on each rail; there are never more than credits. */
 void mst_queue_arrived(struct mst_queue *q, uint32_t rail, uint32_t imm);
-/* Nothing that has not been polled yet is to arrive any more. */
+/* Drops arrivals that have not been polled yet, and all that would come later. */
 void mst_queue_forget_arrivals(struct mst_queue *q);
 /* All rails have brought one. */
 bool mst_queue_has_arrival(const struct mst_queue *q);

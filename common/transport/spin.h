@@ -41,7 +41,7 @@ static inline void mst_spin_pause(void)
 #endif
 }
 
-/* One spin, and what it looks at. */
+/* A spin, and what it looks at. */
 struct mst_spinning {
 	bool (*has_work)(void *net);
 	void *net;

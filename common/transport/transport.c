@@ -7,7 +7,7 @@
 
 #include "common/transport/why.h"
 
-/* As MST_TRANSPORT_SCHEMES has them. */
+/* In the order of MST_TRANSPORT_SCHEMES. */
 static const struct mst_transport *const transports[] = { &mst_shm, &mst_verbs, NULL };
 
 const struct mst_transport *mst_transport_at(uint32_t index)

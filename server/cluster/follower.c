@@ -225,7 +225,7 @@ static void follower_done(struct mst_decider *d, const struct mst_orders *orders
 
 /* ---- timers ---- */
 
-/* It has no timers of steps. */
+/* A follower has no timers of steps, so a lag changes nothing. */
 static void follower_lags(struct mst_decider *d, uint64_t lag_ns)
 {
 	(void)d;

@@ -17,7 +17,7 @@ struct mst_follower_cfg {
 /* Makes the decider. The caller sets `note` and `note_ctx`.
  * Return: 0 or -errno. */
 int mst_follower_new(const struct mst_follower_cfg *cfg, struct mst_decider **out);
-/* The same for a data side: a mst_decider_maker. */
+/* Makes the decider of a follower for a data side: a mst_decider_maker. */
 int mst_follower_make(const struct mst_server_cfg *cfg, struct mst_net *net,
 		      struct mst_decider **out);
 

@@ -16,7 +16,7 @@ struct mst_leader_cfg {
 /* Makes the decider. The caller sets `note` and `note_ctx`.
  * Return: 0 or -errno. */
 int mst_leader_new(const struct mst_leader_cfg *cfg, struct mst_decider **out);
-/* The same for a data side: a mst_decider_maker. */
+/* Makes the decider of a leader for a data side: a mst_decider_maker. */
 int mst_leader_make(const struct mst_server_cfg *cfg, struct mst_net *net,
 		    struct mst_decider **out);
 

@@ -11,7 +11,7 @@
  * commonly kill a process 30 s after they have asked it to end. */
 #define LEDGER_NS (20 * MST_SECOND)
 #define UNSAVED_NS MST_SECOND /* where nothing is to be saved */
-/* So long a wait is no surprise to anybody. */
+/* A wait of this length needs no line in the log. */
 #define TELL_NS MST_SECOND
 
 static bool saves(const struct mst_stopping *s)

@@ -486,7 +486,8 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 {
 	struct mst_task task = { .kind = MST_TASK_ANSWER };
 
-	/* It has asked on before it had that answer, in a header that waited for another's turn. */
+	/* The worker has asked again before it had that answer, in a header that waited for its
+	 * turn. */
 	if (session->answering) {
 		mst_aggregator_lose(a, session, -EPROTO);
 		return;

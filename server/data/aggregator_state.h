@@ -186,7 +186,8 @@ struct mst_aggregator {
 
 /* aggregator.c */
 void mst_aggregator_read_done(struct mst_aggregator *a, struct mst_slot *slot);
-/* One thing less refers to the session: the last lets go of it once it is over. */
+/* One reference to the session is dropped. If it was the last and the session is over, the session
+ * is freed. */
 void mst_aggregator_unbusy(struct mst_aggregator *a, struct mst_session *session);
 /* Reports what a task has brought in its turn, and lets go of the session. */
 void mst_aggregator_report(struct mst_aggregator *a, struct mst_session *session,

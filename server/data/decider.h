@@ -44,9 +44,9 @@ struct mst_decider_ops {
 	bool (*next)(struct mst_decider *d, struct mst_orders *out, uint64_t now_ns);
 	/* The order cannot be executed: the decider breaks the protocol. For a follower alone. */
 	void (*refuse)(struct mst_decider *d, uint64_t now_ns);
-	/* It has been executed. */
+	/* The order has been executed. */
 	void (*done)(struct mst_decider *d, const struct mst_orders *orders, uint64_t now_ns);
-	/* Has this session not been ended yet? */
+	/* Does the decider still know this session, that is, has it not ended it yet? */
 	bool (*wants)(const struct mst_decider *d, struct mst_identity who);
 	/* What the control side asks for that is about other servers, gathering, or a snapshot. */
 	void (*request)(struct mst_decider *d, const struct mst_request *request, uint64_t now_ns);

@@ -316,7 +316,7 @@ static void say_dropped(const struct mst_local *l, uint64_t version)
 		say(l, &notice);
 }
 
-/* So many gradients of each worker may be refused before the control side is told. */
+/* The control side is told when so many gradients of each worker have been refused. */
 #define REFUSED_ROUNDS 3u
 
 /* Without this a job in which everything is refused would go round for ever without a word. */

@@ -128,7 +128,7 @@ static struct mst_span group_ranks(const struct mst_aggregator *a, uint64_t grou
 				  end < a->cfg.workers ? end : a->cfg.workers };
 }
 
-/* Has each of its ranks one contribution in the step, in its slot? */
+/* Has each rank of the group one contribution in the step, which lies in its slot? */
 static bool is_complete(const struct mst_aggregator *a, uint64_t group)
 {
 	struct mst_span ranks = group_ranks(a, group);

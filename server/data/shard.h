@@ -53,7 +53,7 @@ bool mst_shard_is_done(const struct mst_shard *s, uint64_t work);
 /* Valid after the shard is done with a REDUCE task, and before the next one begins: the sum of the
  * squares of the mean, over the shard's range. */
 const struct mst_exact_sum *mst_shard_squares(const struct mst_shard *s);
-/* The same of the distance of two versions. */
+/* The sum of squares of the distance of two versions, over the shard's range. */
 const struct mst_exact_sum *mst_shard_distance(const struct mst_shard *s);
 /* The same with norms of tensors: of the tensors that go on beyond the shard. */
 const struct mst_edges *mst_shard_edges(const struct mst_shard *s);

@@ -411,7 +411,7 @@ void mst_task_save(struct mst_aggregator *a, const struct mst_decision *d)
 	mst_task_add(a, &task);
 }
 
-/* Has every shard made the vectors of that version, and has nobody written to them since? */
+/* Has every shard made the vectors of that version, and has no commit written to them since? */
 static bool holds_saved(const struct mst_aggregator *a, uint64_t version)
 {
 	for (uint32_t i = 0; i < a->cfg.shards; i++)

@@ -15,7 +15,7 @@ static const struct mst_session *session_of(const struct mst_aggregator *a, stru
 	return session != NULL && session->who.incarnation == who.incarnation ? session : NULL;
 }
 
-/* It has been reported full, of a session that is still there, and is counted once. */
+/* The slot has been reported full, its session is still there, and it is counted once. */
 static bool validates_count(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	const struct mst_session *session = session_of(a, d->who);
@@ -49,7 +49,7 @@ static bool validates_commit(const struct mst_aggregator *a, const struct mst_de
 		(d->commit.read != MST_BUFFER_NONE && d->commit.read != d->commit.buffer));
 }
 
-/* One after the other, and of the newest version. */
+/* One version is saved after the other, and each is the newest when its save is decided. */
 static bool validates_save(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	return a->cfg.saves && !a->saving && a->newest_buffer == d->commit.buffer &&
@@ -63,7 +63,7 @@ static bool validates_lend(const struct mst_aggregator *a)
 	       a->newest_buffer != MST_BUFFER_NONE;
 }
 
-/* That of an older session of the rank comes first. */
+/* The end of an older session of the rank comes first. */
 static bool validates_evict(const struct mst_aggregator *a, const struct mst_decision *d)
 {
 	const struct mst_session *session = a->session[d->who.rank];

@@ -95,8 +95,8 @@ struct mst_bench_record *mst_bench_record_of(struct mst_bench_plan *p, uint32_t 
 enum mst_bench_state mst_bench_step_enter(struct mst_bench_plan *p, uint64_t step,
 					  bool (*gone)(void *arg), void *arg);
 
-/* Has the result of @step, in which its gradient was counted: waits until all who were have theirs.
- * Return: false: in vain. */
+/* This worker has the result of @step, in which its gradient was counted. It waits until every
+ * worker of that step has the result. Return: false: in vain. */
 bool mst_bench_step_leave(struct mst_bench_plan *p, uint64_t step, bool (*gone)(void *arg),
 			  void *arg);
 

@@ -11,7 +11,8 @@
 #define PAGE UINT64_C(4096)
 #define BUFFERS 4u      /* versions a server has in memory, as --buffers of musterd is by default */
 #define SENDS_MAX 4096u /* of a queue pair; many take fewer */
-/* As Linux and systemd set it where nobody has thought of RDMA: 64 KiB, 8 MiB. */
+/* A limit below this is a default of Linux (64 KiB) or systemd (8 MiB), set without RDMA in
+ * mind. */
 #define MEMLOCK_SMALL (UINT64_C(64) << 20)
 
 static uint32_t rails_of(const char *devices)

@@ -44,7 +44,7 @@ struct mst_write_report {
 int mst_write_test(const struct mst_write_side *side, const char *address, uint64_t timeout_ns,
 		   struct mst_write_report *out);
 
-/* The same with a thread of this process as the peer. */
+/* Runs the test with a thread of this process as the peer. */
 int mst_write_loopback(const struct mst_write_side *side, uint64_t timeout_ns,
 		       struct mst_write_report *out);
 

@@ -46,7 +46,7 @@ int mst_arrivals_new(struct mst_arrival_rows *rows, struct mst_arrivals *out, ch
 		     size_t len);
 void mst_arrivals_free(struct mst_arrivals *a); /* accepts zeroed memory */
 
-/* One time of a rank, or its bound. */
+/* The time of a rank in a step, or a lower bound of it. */
 struct mst_lifetime {
 	double us;
 	uint32_t step;

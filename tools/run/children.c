@@ -187,7 +187,7 @@ struct mst_child *mst_children_reap(struct mst_child *child, uint32_t count)
 
 		if (rc < 0 || info.si_pid == 0)
 			return NULL;
-		/* Not one of ours: inherited from whatever executed this program. */
+		/* A child that is not one of ours: this process has inherited it. */
 		struct mst_child *c = find(child, count, info.si_pid);
 		take(c, &info);
 		if (c != NULL && !c->alive)

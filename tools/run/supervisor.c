@@ -116,7 +116,8 @@ void mst_supervisor_fail(struct mst_supervisor *s, uint64_t when_ns, const char 
 
 /* ---- the control connection: how the job is, and whether a worker that died can be spared ---- */
 
-/* One ask at a time: see mst_watch_ask(); and a musterd that hung shall not find a heap of them. */
+/* One request is on its way at a time (mst_watch_ask()), so that a musterd that hung does not find
+ * many of them. */
 void mst_supervisor_ask(struct mst_supervisor *s)
 {
 	s->next_ask_ns = mst_now_ns() + ASK_EVERY_NS;

@@ -15,7 +15,7 @@ struct mst_sim_problem;
 /* Workers that train report the error under this name. */
 #define MST_SIM_METRIC "error"
 
-/* As a number of checks: a worker obeys a hint the moment that the hint comes. */
+/* In place of a number of checks: a worker obeys a hint at the moment when the hint comes. */
 #define MST_SIM_AT_ONCE UINT32_MAX
 
 /* The way between workers and servers. Rates are in bytes per ns, which is GB/s; 0: no limit. */

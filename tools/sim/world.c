@@ -233,7 +233,7 @@ static void give_orders(struct mst_sim_world *w, const struct mst_decision *d)
 		to->next = w->decider->ops->orders(w->decider, d->answer.version);
 }
 
-/* One of them reports it all. */
+/* One server reports the whole sum. */
 static void report_sum(struct mst_sim_world *w, struct mst_ledger_event *ev,
 		       const struct mst_exact_sum *sum)
 {

@@ -9,7 +9,7 @@
 #include "tools/command.h"
 #include "tools/figure.h"
 
-/* As musterd takes it. */
+/* Writes the policy as musterd takes it. */
 static void name_policy(double share, char *out, size_t len)
 {
 	if (share >= 1)

@@ -133,7 +133,7 @@ static bool read_code(struct mst_json *j, uint32_t *out)
 	return true;
 }
 
-/* As UTF-8. Return: bytes. */
+/* Writes the character as UTF-8. Return: how many bytes it takes. */
 static size_t encode(uint32_t code, char out[4])
 {
 	static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };

@@ -18,7 +18,7 @@
 #define TENSOR_QUOTES 10u
 #define ABOUT_QUOTES 4u
 
-/* One text of the metadata. */
+/* A key of the metadata, and its text. */
 struct about {
 	const char *key, *value;
 	const char *place; /* of the value in the header, after its quote */

@@ -167,7 +167,7 @@ struct mst_shm_foreign {
  * -errno. */
 int mst_shm_closer_new(struct mst_shm_closer **out);
 void mst_shm_closer_drop(struct mst_shm_closer *c); /* accepts NULL */
-/* So far that the listener should wait. */
+/* Has the closer so much to close that the listener should wait? */
 bool mst_shm_closer_is_behind(struct mst_shm_closer *c);
 
 /* Takes @socket, which may be -1, in charge. NULL: no memory, and it stays the caller's. */

@@ -26,7 +26,7 @@
 		.help = "the key of that certificate, which nobody else may read" key_else         \
 	}
 
-/* The same for programs, which read what is unset from the environment. */
+/* The rows for commands, which read an unset option from the environment. */
 #define MST_TLS_COMMAND_OPTIONS(type, member)                                                      \
 	MST_TLS_OPTIONS(type, member, " (or MUSTER_TLS_CA)", " (or MUSTER_TLS_CERT)",              \
 			" (or MUSTER_TLS_KEY)")

@@ -125,7 +125,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int outcome;
 static char why[300];
 
-/* They stay for as long as the process lasts: threads of theirs may run. */
+/* The libraries stay loaded until the process ends, since threads of theirs may run. */
 static void find_all(void)
 {
 	void *library[LIBRARIES];

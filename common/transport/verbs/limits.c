@@ -13,7 +13,7 @@ struct figure {
 	int64_t have;
 };
 
-/* One where nothing is named. */
+/* The number of rails: one if no device or address is named. */
 static uint32_t rails_of(const struct mst_fabric *fabric)
 {
 	const char *list = NULL;

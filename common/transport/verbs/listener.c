@@ -374,7 +374,7 @@ static struct verbs_caller *next_here(struct verbs_listener *listener)
 	return oldest;
 }
 
-/* One event, while another caller finds room. Return: was there any? */
+/* Handles one event, while there is room for another caller. Return: was there any? */
 static bool step(struct verbs_listener *listener)
 {
 	struct rdma_cm_event *event, copy;
@@ -390,7 +390,7 @@ static bool step(struct verbs_listener *listener)
 		rdma_ack_cm_event(event);
 		return true;
 	}
-	/* It must be acknowledged before its connection can be destroyed. */
+	/* An event must be acknowledged before its connection can be destroyed. */
 	copy = *event;
 	if (copy.event == RDMA_CM_EVENT_CONNECT_REQUEST && copy.param.conn.private_data != NULL) {
 		memcpy(private_data, copy.param.conn.private_data,

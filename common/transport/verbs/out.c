@@ -92,7 +92,7 @@ const struct mst_queue_ops mst_verbs_queue = {
 	.gather = queue_gather,
 };
 
-/* It is posted at once: what is wrong with it is the dial's to tell. */
+/* The write is posted at once, so that the dial can tell what is wrong with it. */
 int mst_verbs_send_region_exchange(struct mst_verbs_rail *r)
 {
 	struct mst_verbs_link *l = r->link;

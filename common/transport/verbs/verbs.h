@@ -111,7 +111,7 @@ struct mst_verbs_addresses {
 int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out);
 /* Addresses with ports to text, with the scheme. */
 int mst_verbs_address_print(const struct mst_verbs_addresses *a, char *out, size_t len);
-/* One address, with or without its port. */
+/* An address as text, with or without its port. */
 const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *out, size_t len);
 
 /* This host's, as the fabric says: the addresses named, or one of each device named, or the first
@@ -136,7 +136,8 @@ struct mst_verbs_net;
 
 /* The net's device of that name, if it is open. */
 struct mst_verbs_device *mst_verbs_device_known(struct mst_verbs_net *net, const char *name);
-/* The same, opened if it is not yet; by the net's thread, or before it polls. */
+/* The device of this name, which is opened if it is not open yet. Call it in the net's thread, or
+ * before that thread polls. */
 int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out);
 void mst_verbs_device_close(struct mst_verbs_device *d);
 
@@ -370,7 +371,7 @@ int mst_verbs_reason_completion(struct mst_verbs_rail *r, const struct ibv_wc *w
 void mst_verbs_reason_removed(struct mst_verbs_rail *r);
 /* An event of the connection manager that ends a link that was up. */
 void mst_verbs_reason_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
-/* One that ends an attempt: the error dial() returns, and its sentence. */
+/* For an event that ends an attempt to dial. Return: the error for dial(); its sentence is set. */
 int mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
 /* An attempt for which nothing has come back for @waited_ns, at the step that r->cm tells. Return:
  * @error. */

@@ -45,8 +45,8 @@ static int watch_conn(struct mst_frontend *f, const struct mst_conn *c, bool out
 		     (uint32_t)(c - f->places.conn), op);
 }
 
-/* Has epoll wait for what a connection needs. What a peer whose messages have to wait has sent
- * stays unread, and would end every wait at once; each step looks at that connection anyway. */
+/* Makes epoll wait for what a connection needs, unless its messages have to wait. Their bytes stay
+ * unread, and would end every wait at once. Each step looks at such a connection anyway. */
 static int poll_conn(struct mst_frontend *f, struct mst_conn *c)
 {
 	bool held = c->waits || c->paused, out = c->out_have > 0;
@@ -183,7 +183,7 @@ static int open_listener(struct mst_frontend *f, char *why, size_t why_len)
 int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg, char *why,
 		      size_t why_len)
 {
-	/* One entry more, since a new connection is accepted before the oldest stranger is
+	/* There is one entry more, since a new connection is accepted before the oldest stranger is
 	 * closed. */
 	uint32_t others = cfg->listen != NULL ? MST_FRONTEND_STRANGERS + MST_FRONTEND_WATCHERS + 1
 					      : 0;
@@ -379,8 +379,8 @@ static struct mst_conn *surplus(struct mst_frontend *f, enum mst_conn_role role,
 	return count >= max ? oldest : NULL;
 }
 
-/* Has epoll wait for the listener or not: while there is no room for connections, new ones must not
- * end every wait at once. */
+/* Makes epoll wait for the listener, or not: while there is no room for connections, new ones must
+ * not end every wait at once. */
 static void listen_again(struct mst_frontend *f, bool listens)
 {
 	int fd = f->cfg.stream->listener_fd(f->listener);

@@ -46,7 +46,7 @@ static inline bool mst_resume_is_set(const struct mst_resume *r)
 	return r->dir != NULL;
 }
 
-/* Has an adaptive policy go on where it was, if the checkpoint was written under one of the same
+/* Lets an adaptive policy go on where it was, if the checkpoint was written under one of the same
  * kind that follows the same loss; any other begins anew, and the log warns of it. */
 void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,
 		       struct mst_policy *policy);

@@ -148,7 +148,7 @@ void mst_joining_step(struct mst_joining *j, uint64_t now_ns)
 
 /* ---- another model ---- */
 
-/* It is to be found out in which tensor the model of @c differs.
+/* Begins to find the tensor in which the model of @c differs.
  * Return: as mst_joining_hello(). */
 static bool compare(struct mst_joining *j, struct mst_conn *c, enum mst_comparing next,
 		    uint64_t now_ns)

@@ -109,7 +109,8 @@ bool mst_ending_ask_evict(struct mst_endings *e, struct mst_conn *c, uint32_t ra
 	return true;
 }
 
-/* It may have ended for another reason before the ledger was asked: it is over all the same. */
+/* The session may have ended for another reason before the ledger was asked; it is over in any
+ * case. */
 void mst_ending_evicted(struct mst_endings *e, const struct mst_notice *notice, uint64_t now_ns)
 {
 	struct mst_identity who = notice->who;

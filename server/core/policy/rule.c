@@ -355,7 +355,7 @@ static bool is_paced(const struct mst_rule *rule)
 	return rule->pace.local_steps > 0 || rule->pace.push_every > 0;
 }
 
-/* Also checks that the release fits the owner and the slots. */
+/* Checks the release, too: it must fit the owner and the slots. */
 int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
 		   size_t why_len)
 {

@@ -42,10 +42,10 @@ void mst_sim_pushes_fini(struct mst_sim_pushes *p); /* accepts one that is all z
  * forgotten. Return: NULL: no memory. */
 struct mst_sim_push *mst_sim_pushes_add(struct mst_sim_pushes *p, struct mst_identity who,
 					uint64_t seq);
-/* It joins the set. Return: 0 or -ENOMEM. */
+/* The contribution joins the set. Return: 0 or -ENOMEM. */
 int mst_sim_pushes_count(struct mst_sim_pushes *p, struct mst_identity who, uint64_t seq,
 			 float coefficient);
-/* It is not counted, unless it is in the set already. */
+/* The contribution is not counted, unless it is in the set already. */
 void mst_sim_pushes_drop(struct mst_sim_pushes *p, struct mst_identity who, uint64_t seq);
 /* Puts the set in order of ranks, and within a rank in order of pushing. */
 void mst_sim_pushes_sort(struct mst_sim_pushes *p);

@@ -33,7 +33,7 @@ void mst_sim_versions_fini(struct mst_sim_versions *v);
 /* The next version, whose elements the caller writes. The oldest of the newest is no longer kept.
  * Return: NULL: no memory. */
 struct mst_sim_version *mst_sim_versions_add(struct mst_sim_versions *v, uint64_t number);
-/* One of the newest. */
+/* The version with this number, which is one of the newest. */
 struct mst_sim_version *mst_sim_versions_at(const struct mst_sim_versions *v, uint64_t number);
 struct mst_sim_version *mst_sim_version_hold(struct mst_sim_version *version);
 void mst_sim_version_drop(struct mst_sim_versions *v, struct mst_sim_version *version);

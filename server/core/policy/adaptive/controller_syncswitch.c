@@ -19,7 +19,7 @@
 #include "server/core/policy/controller_row.h"
 #include "server/core/policy/number.h"
 
-/* As we recall them from the paper. */
+/* Defaults, as we recall them from the paper. */
 #define DEVIATIONS 1.0
 #define WINDOWS 5u
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define C MST_QUORUM_CLASSES
-/* So many samples weigh as much as all: the times of workers change. */
+/* All samples together weigh as much as so many at most, since the times of workers change. */
 #define SAMPLES_MAX 16.0
 /* What is kept of a sample's weight at each commit: times that are not sampled any more are soon no
  * match for new ones beside them. */
