@@ -62,7 +62,7 @@ enum mst_notice_kind {
 	MST_NOTE_STARTED,
 	MST_NOTE_SAVES, /* the leader: a version is to be saved: kept, which is lent until this
 			   server's MST_EV_SAVED is sent */
-	MST_NOTE_SAVE, /* saving: this server's part of that version, lent until MST_EV_SAVED, too */
+	MST_NOTE_SAVE,  /* saving: this server's part of that version, lent in the same way */
 	/* lent: the average of a version, of this server's part; until this server's
 	 * MST_EV_RETURNED is sent */
 	MST_NOTE_LENT,

@@ -250,7 +250,8 @@ class Names(Tidy):
         self.write("tests/t.py", '"""Who leaves is not missed."""\n')
         run = self.call("names.py", self.root)
         for where in ("server/s.c:2: 'behind the'", "server/s.c:3: 'Those'",
-                      "server/s.c:4: '/* Of'", "server/s.c:7: 'Whoever'", "docs/d.md:2: 'behind that'", "docs/d.md:2: 'Nor'",
+                      "server/s.c:4: '/* Of'", "server/s.c:7: 'Whoever'",
+                      "docs/d.md:2: 'behind that'", "docs/d.md:2: 'Nor'",
                       "tests/t.py:1: '\"\"\"Who'"):
             self.assertIn(where, run.stdout)
         self.assertIn("7 complaints", run.stdout)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# The types of the Python package, which py.typed promises, hold together. The types of PyTorch are left
-# out: to read them takes mypy most of a minute, and they differ from release to release.
+# The types of the Python package, which py.typed promises, hold together. The types of PyTorch are
+# left out: to read them takes mypy most of a minute, and they differ from release to release.
 # usage: types.sh ROOT CACHE
 set -euo pipefail
 
