@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "common/base/assert.h"
-#include "common/base/clock.h"
 
 struct ticket_worker {
 	uint32_t incarnation;
@@ -14,7 +13,6 @@ struct ticket_worker {
 };
 
 struct mst_sim_tickets {
-	struct mst_sim_decider decider; /* first */
 	uint32_t workers, quorum;
 	uint64_t commits_max;
 	double samples_max;
@@ -30,11 +28,6 @@ struct mst_sim_tickets {
 	struct mst_decision *queue; /* of one event; a commit serves each worker at most once */
 	uint32_t queue_size, queue_head, queue_count;
 };
-
-static struct mst_sim_tickets *tickets_of(struct mst_sim_decider *d)
-{
-	return (struct mst_sim_tickets *)d;
-}
 
 static struct mst_decision *decide(struct mst_sim_tickets *t, enum mst_decision_kind kind,
 				   uint32_t rank)
@@ -161,13 +154,10 @@ static void lose(struct mst_sim_tickets *t, uint32_t rank)
 	decide(t, MST_DO_EVICT, rank)->evict = MST_EVICT_LOST;
 }
 
-static void tickets_handle(struct mst_sim_decider *d, const struct mst_ledger_event *ev,
-			   uint64_t now_ns)
+void mst_sim_tickets_handle(struct mst_sim_tickets *t, const struct mst_ledger_event *ev)
 {
-	struct mst_sim_tickets *t = tickets_of(d);
 	uint32_t rank = ev->kind == MST_EV_JOIN ? (uint32_t)ev->join.rank : ev->who.rank;
 
-	(void)now_ns;
 	MST_ASSERT(t->queue_head == t->queue_count && rank < t->workers);
 	t->queue_head = t->queue_count = 0;
 	if (ev->kind == MST_EV_JOIN)
@@ -185,72 +175,32 @@ static void tickets_handle(struct mst_sim_decider *d, const struct mst_ledger_ev
 		lose(t, rank);
 }
 
-static bool tickets_next(struct mst_sim_decider *d, struct mst_decision *out)
+bool mst_sim_tickets_next(struct mst_sim_tickets *t, struct mst_decision *out)
 {
-	struct mst_sim_tickets *t = tickets_of(d);
-
 	if (t->queue_head == t->queue_count)
 		return false;
 	*out = t->queue[t->queue_head++];
 	return true;
 }
 
-static void tickets_tick(struct mst_sim_decider *d, uint64_t now_ns)
+void mst_sim_tickets_free(struct mst_sim_tickets *t)
 {
-	(void)d;
-	(void)now_ns;
-}
-
-static uint64_t tickets_deadline(const struct mst_sim_decider *d)
-{
-	(void)d;
-	return MST_NEVER;
-}
-
-static void tickets_free(struct mst_sim_decider *d)
-{
-	struct mst_sim_tickets *t = tickets_of(d);
-
+	if (t == NULL)
+		return;
 	free(t->worker);
 	free(t->waiting);
 	free(t->queue);
 	free(t);
 }
 
-static struct mst_sim_orders tickets_orders(const struct mst_sim_decider *d, uint64_t version)
-{
-	(void)d;
-	(void)version;
-	return (struct mst_sim_orders){ .until_asked = false };
-}
-
-static const struct mst_record *tickets_record(const struct mst_sim_decider *d, uint64_t version)
-{
-	(void)d;
-	(void)version;
-	return NULL;
-}
-
-static const struct mst_sim_decider_ops ops = {
-	.free = tickets_free,
-	.handle = tickets_handle,
-	.next = tickets_next,
-	.tick = tickets_tick,
-	.deadline = tickets_deadline,
-	.orders = tickets_orders,
-	.record = tickets_record,
-	.leases = false,
-};
-
 int mst_sim_tickets_new(const struct mst_ledger_cfg *cfg, uint32_t quorum,
-			struct mst_sim_decider **out)
+			struct mst_sim_tickets **out)
 {
 	struct mst_sim_tickets *t = calloc(1, sizeof(*t));
 
 	if (t == NULL)
 		return -ENOMEM;
 	MST_ASSERT(quorum >= 1 && quorum <= cfg->workers);
-	t->decider.ops = &ops;
 	t->workers = cfg->workers;
 	t->quorum = quorum;
 	t->in_place = cfg->in_place;
@@ -261,9 +211,9 @@ int mst_sim_tickets_new(const struct mst_ledger_cfg *cfg, uint32_t quorum,
 	t->waiting = calloc(t->workers, sizeof(*t->waiting));
 	t->queue = calloc(t->queue_size, sizeof(*t->queue));
 	if (t->worker == NULL || t->waiting == NULL || t->queue == NULL) {
-		tickets_free(&t->decider);
+		mst_sim_tickets_free(t);
 		return -ENOMEM;
 	}
-	*out = &t->decider;
+	*out = t;
 	return 0;
 }

@@ -17,11 +17,22 @@
 #ifndef MST_TOOLS_SIM_TICKETS_H
 #define MST_TOOLS_SIM_TICKETS_H
 
-#include "tools/sim/decider.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "server/core/ledger/ledger.h"
+
+struct mst_sim_tickets;
 
 /* @cfg: how many workers there are, and where the job ends; the rest is not used. @quorum: N, from
  * 1 to the number of workers. Return: 0 or -ENOMEM. */
 int mst_sim_tickets_new(const struct mst_ledger_cfg *cfg, uint32_t quorum,
-			struct mst_sim_decider **out);
+			struct mst_sim_tickets **out);
+void mst_sim_tickets_free(struct mst_sim_tickets *t); /* accepts NULL */
+
+/* As the calls of the ledger: handle an event, then take decisions until there is none. It has no
+ * timers, ends no session that is silent, and keeps no records. */
+void mst_sim_tickets_handle(struct mst_sim_tickets *t, const struct mst_ledger_event *ev);
+bool mst_sim_tickets_next(struct mst_sim_tickets *t, struct mst_decision *out);
 
 #endif

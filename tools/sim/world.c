@@ -11,7 +11,6 @@
 #include "common/base/clock.h"
 #include "common/delay/delay.h"
 #include "server/core/heap.h"
-#include "tools/sim/decider.h"
 #include "tools/sim/learn/trainer.h"
 #include "tools/sim/network/network.h"
 #include "tools/sim/problem/problem.h"
@@ -31,14 +30,16 @@ enum { WAKE_CHANGE, WAKE_BEAT, WAKE_HEARD, WAKE_COUNT };
 struct mst_sim_world {
 	const struct mst_sim_cfg *cfg;
 	struct mst_sim_figures *figures;
-	struct mst_sim_decider *decider;
+	/* Who decides: one of the two. */
+	struct mst_ledger *ledger;
+	struct mst_sim_tickets *tickets;
 	struct mst_sim_trainer *trainer; /* NULL: nothing is trained */
 	struct mst_sim_network network;
 	struct mst_sim_worker *worker;
 	struct mst_heap wakes;
 	uint32_t workers, change_next, change_of_rule_next;
 	uint64_t now_ns;
-	uint64_t deadline_ns; /* of the decider */
+	uint64_t deadline_ns; /* of the ledger */
 	int failed;           /* the first error */
 };
 
@@ -63,8 +64,8 @@ static int give_delays(struct mst_sim_world *w, char *why, size_t why_len)
 static int make_decider(struct mst_sim_world *w)
 {
 	if (w->cfg->tickets > 0)
-		return mst_sim_tickets_new(&w->cfg->ledger, w->cfg->tickets, &w->decider);
-	return mst_sim_ledger_new(&w->cfg->ledger, &w->decider);
+		return mst_sim_tickets_new(&w->cfg->ledger, w->cfg->tickets, &w->tickets);
+	return mst_ledger_new(&w->cfg->ledger, &w->ledger);
 }
 
 static int make_parts(struct mst_sim_world *w)
@@ -97,8 +98,8 @@ static void world_fini(struct mst_sim_world *w)
 	for (uint32_t rank = 0; w->worker != NULL && rank < w->workers; rank++)
 		mst_delay_free(w->worker[rank].delay);
 	free(w->worker);
-	if (w->decider != NULL)
-		w->decider->ops->free(w->decider);
+	mst_ledger_free(w->ledger);
+	mst_sim_tickets_free(w->tickets);
 	mst_sim_trainer_free(w->trainer);
 	mst_heap_fini(&w->wakes);
 	mst_sim_network_fini(&w->network);
@@ -224,13 +225,20 @@ static void grant(struct mst_sim_world *w, const struct mst_decision *d)
 	act(w, to, &does);
 }
 
+static const struct mst_record *record_of(const struct mst_sim_world *w, uint64_t version)
+{
+	return w->ledger != NULL ? mst_ledger_record_of(w->ledger, version) : NULL;
+}
+
 /* A worker has one ask out at most, so what goes with its answer can be left with it now. */
 static void give_orders(struct mst_sim_world *w, const struct mst_decision *d)
 {
 	struct mst_sim_worker *to = &w->worker[d->who.rank];
+	const struct mst_record *r = record_of(w, d->answer.version);
 
 	if (to->who.incarnation == d->who.incarnation)
-		to->next = w->decider->ops->orders(w->decider, d->answer.version);
+		to->next = r != NULL ? (struct mst_sim_orders){ r->pace, r->until_asked }
+				     : (struct mst_sim_orders){ .until_asked = false };
 }
 
 /* One server reports the whole sum. */
@@ -298,8 +306,8 @@ static void train(struct mst_sim_world *w, const struct mst_decision *d)
 		check(w, mst_sim_trainer_decided(w->trainer, d, w->now_ns));
 		return;
 	}
-	const struct mst_record *record = w->decider->ops->record(w->decider, version);
-	check(w, mst_sim_trainer_commit(w->trainer, version, record, w->now_ns, &step));
+	check(w,
+	      mst_sim_trainer_commit(w->trainer, version, record_of(w, version), w->now_ns, &step));
 	report_step(w, version, &step);
 	if (step.measured && mst_controller_metric(&w->cfg->ledger.controller) != NULL)
 		report_error(w, step.error);
@@ -344,15 +352,20 @@ static void obey_all(struct mst_sim_world *w)
 {
 	struct mst_decision d;
 
-	while (w->decider->ops->next(w->decider, &d))
+	while (w->ledger != NULL ? mst_ledger_next(w->ledger, &d)
+				 : mst_sim_tickets_next(w->tickets, &d))
 		obey(w, &d);
-	w->deadline_ns = w->decider->ops->deadline(w->decider);
+	if (w->ledger != NULL)
+		w->deadline_ns = mst_ledger_deadline(w->ledger);
 }
 
 static void handle(struct mst_sim_world *w, const struct mst_ledger_event *ev)
 {
 	w->figures->calls++;
-	w->decider->ops->handle(w->decider, ev, w->now_ns);
+	if (w->ledger != NULL)
+		mst_ledger_handle(w->ledger, ev, w->now_ns);
+	else
+		mst_sim_tickets_handle(w->tickets, ev);
 	obey_all(w);
 }
 
@@ -454,7 +467,7 @@ static bool step(struct mst_sim_world *w)
 
 	if (w->deadline_ns != MST_NEVER && tick_ns < first_ns) {
 		w->now_ns = tick_ns;
-		w->decider->ops->tick(w->decider, w->now_ns);
+		mst_ledger_tick(w->ledger, w->now_ns);
 		obey_all(w);
 		return true;
 	}
@@ -473,7 +486,7 @@ static void live(struct mst_sim_world *w)
 {
 	w->now_ns = BEGIN_NS;
 	w->deadline_ns = MST_NEVER;
-	if (w->decider->ops->leases) {
+	if (w->ledger != NULL) { /* it ends sessions that are silent */
 		wake_at(w, w->workers + WAKE_HEARD, w->now_ns);
 		wake_at(w, w->workers + WAKE_BEAT, w->now_ns);
 	}

@@ -2,13 +2,12 @@
 #include <errno.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "tests/ut.h"
 #include "tools/sim/tickets.h"
 
 #define WORKERS 3u
 
-static struct mst_sim_decider *d;
+static struct mst_sim_tickets *d;
 static uint64_t asks[WORKERS], seq[WORKERS];
 static uint32_t incarnation[WORKERS];
 /* What the last event has decided, a response each, and of RELEASE rank and version. */
@@ -41,8 +40,8 @@ static void handle(struct mst_ledger_event ev)
 	struct mst_decision one;
 
 	said[0] = '\0';
-	d->ops->handle(d, &ev, 1);
-	while (d->ops->next(d, &one))
+	mst_sim_tickets_handle(d, &ev);
+	while (mst_sim_tickets_next(d, &one))
 		note(&one);
 }
 
@@ -83,8 +82,7 @@ static void all_begin_when_all_have_started(void)
 {
 	open_job(2, 0);
 	CU_ASSERT_STRING_EQUAL(said, "0@0 1@0 2@0 ");
-	CU_ASSERT_EQUAL(d->ops->deadline(d), MST_NEVER);
-	d->ops->free(d);
+	mst_sim_tickets_free(d);
 }
 
 /* Three tickets of step 1: rank 0 waits for one, and rank 1 takes two. */
@@ -97,7 +95,7 @@ static void whoever_comes_first_takes_a_ticket(void)
 	CU_ASSERT_STRING_EQUAL(said, "counted commit1 0@1 1@1 ");
 	push(1, 1);
 	CU_ASSERT_STRING_EQUAL(said, "counted 1@1 ");
-	d->ops->free(d);
+	mst_sim_tickets_free(d);
 }
 
 /* Rank 2 has computed on step 0, which is over; its ticket is of step 1, that is over, too. */
@@ -114,7 +112,7 @@ static void what_is_older_than_the_step_is_dropped(void)
 	CU_ASSERT_STRING_EQUAL(said, "counted commit2 0@2 1@2 ");
 	push(2, 1);
 	CU_ASSERT_STRING_EQUAL(said, "late 2@2 ");
-	d->ops->free(d);
+	mst_sim_tickets_free(d);
 }
 
 /* Old tickets stand before new ones. */
@@ -129,7 +127,7 @@ static void a_ticket_of_an_earlier_step_comes_first(void)
 	CU_ASSERT_STRING_EQUAL(said, "late 0@1 ");
 	push(0, 1);
 	CU_ASSERT_STRING_EQUAL(said, "late 0@2 ");
-	d->ops->free(d);
+	mst_sim_tickets_free(d);
 }
 
 static void the_dead_take_no_tickets(void)
@@ -146,7 +144,7 @@ static void the_dead_take_no_tickets(void)
 	join(0);
 	of(MST_EV_START, 0);
 	CU_ASSERT_STRING_EQUAL(said, "0@1 ");
-	d->ops->free(d);
+	mst_sim_tickets_free(d);
 }
 
 static void the_job_ends_at_its_commits(void)
@@ -158,7 +156,7 @@ static void the_job_ends_at_its_commits(void)
 	CU_ASSERT_EQUAL(ended_why, MST_FINISH_COMMITS);
 	push(1, 0);
 	CU_ASSERT_STRING_EQUAL(said, "");
-	d->ops->free(d);
+	mst_sim_tickets_free(d);
 }
 
 static CU_TestInfo cases[] = {
