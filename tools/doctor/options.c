@@ -9,6 +9,7 @@
 #include "common/transport/tls/options.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
+#include "tools/doctor/network.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_doctor_options, name)
 
@@ -65,7 +66,7 @@ const struct mst_option mst_doctor_table[] = {
 	{ .name = "transport",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(transport),
-	  .fallback = "verbs",
+	  .fallback = MST_DOCTOR_LISTENS_ON,
 	  .choices = MST_TRANSPORT_SCHEMES,
 	  .help = "what --listen listens on; --peer goes by the address" },
 	{ .name = "for",

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tools/doctor/network.h"
+
 /* Each line of @text after a word of its own. */
 static void print_lines(const char *word, const char *text, FILE *out)
 {
@@ -20,24 +22,23 @@ static void print_finding(const struct mst_finding *f, FILE *out)
 	print_lines("  mend", f->mend, out);
 }
 
-static bool is_about_shm(const struct mst_finding *f)
+/* Over what jobs on this host alone work; NULL: nothing. */
+static const struct mst_transport *works_alone(const struct mst_findings *findings)
 {
-	return strcmp(f->check, "shm") == 0;
-}
-
-/* Do jobs on this host alone work? */
-static bool shm_works(const struct mst_findings *findings)
-{
-	for (uint32_t i = 0; i < findings->count; i++)
-		if (is_about_shm(&findings->item[i]))
-			return findings->item[i].level == MST_FINDING_OK;
-	return false;
+	for (uint32_t i = 0; i < findings->count; i++) {
+		const struct mst_finding *f = &findings->item[i];
+		const struct mst_doctor_network *n = mst_doctor_network_of(f->check);
+		if (n != NULL && n->within_host && f->level == MST_FINDING_OK)
+			return n->transport;
+	}
+	return NULL;
 }
 
 void mst_doctor_print(const struct mst_findings *findings, FILE *out)
 {
 	uint32_t fails = mst_findings_of(findings, MST_FINDING_FAIL);
 	uint32_t warnings = mst_findings_of(findings, MST_FINDING_WARNING);
+	const struct mst_transport *alone = works_alone(findings);
 
 	for (uint32_t i = 0; i < findings->count; i++)
 		print_finding(&findings->item[i], out);
@@ -45,11 +46,13 @@ void mst_doctor_print(const struct mst_findings *findings, FILE *out)
 		      warnings == 1 ? "" : "s");
 	if (fails == 0)
 		(void)fputs("a job over RDMA can run here\n", out);
+	else if (alone != NULL)
+		(void)fprintf(out,
+			      "a job over RDMA cannot run here; one on this host alone, over %s, "
+			      "can\n",
+			      alone->medium);
 	else
-		(void)fprintf(out, "a job over RDMA cannot run here%s\n",
-			      shm_works(findings)
-				      ? "; one on this host alone, over shared memory, can"
-				      : "");
+		(void)fputs("a job over RDMA cannot run here\n", out);
 	(void)fflush(out);
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "tools/doctor/network.h"
 #include "tools/figure.h"
 
 static struct mst_doctor_try *next_try(struct mst_doctor_tries *tries, const char *check,
@@ -35,12 +36,12 @@ static void fill_card(const struct mst_doctor_port *at, struct mst_write_card *c
 	card->mtu = at->port->mtu;
 }
 
-static void try_port(const struct mst_doctor_port *at, uint64_t timeout_ns,
-		     struct mst_doctor_tries *out)
+static void try_port(const struct mst_doctor_network *n, const struct mst_doctor_port *at,
+		     uint64_t timeout_ns, struct mst_doctor_tries *out)
 {
 	char device[MST_PROBE_NAME_LEN + 16];
-	struct mst_write_side side = { .transport = &mst_verbs, .fabric = MST_FABRIC_DEFAULT };
-	struct mst_doctor_try *t = next_try(out, "write", side.transport);
+	struct mst_write_side side = { .transport = n->transport, .fabric = MST_FABRIC_DEFAULT };
+	struct mst_doctor_try *t = next_try(out, n->check, side.transport);
 
 	(void)snprintf(device, sizeof(device), "%s:%u", at->device->probe.name, at->port->number);
 	side.fabric.devices = device;
@@ -50,17 +51,27 @@ static void try_port(const struct mst_doctor_port *at, uint64_t timeout_ns,
 	t->error = mst_write_loopback(&side, timeout_ns, &t->report);
 }
 
+static void try_host(const struct mst_doctor_network *n, uint64_t timeout_ns,
+		     struct mst_doctor_tries *out)
+{
+	struct mst_write_side side = { .transport = n->transport, .fabric = MST_FABRIC_DEFAULT };
+	struct mst_doctor_try *t = next_try(out, n->check, side.transport);
+
+	t->error = mst_write_loopback(&side, timeout_ns, &t->report);
+}
+
 void mst_doctor_try_here(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 			 const struct mst_doctor_options *o, struct mst_doctor_tries *out)
 {
-	struct mst_write_side shm = { .transport = &mst_shm, .fabric = MST_FABRIC_DEFAULT };
-	struct mst_doctor_try *t = next_try(out, "shm", shm.transport);
 	struct mst_doctor_port port[MST_DOCTOR_PORTS_MAX];
 	uint32_t count = mst_doctor_ports(f, wish, port, MST_DOCTOR_PORTS_MAX);
 
-	t->error = mst_write_loopback(&shm, o->timeout_ns, &t->report);
-	for (uint32_t i = 0; i < count; i++)
-		try_port(&port[i], o->timeout_ns, out);
+	for (const struct mst_doctor_network *n = mst_doctor_networks; n->check != NULL; n++) {
+		if (!n->by_port)
+			try_host(n, o->timeout_ns, out);
+		for (uint32_t i = 0; n->by_port && i < count; i++)
+			try_port(n, &port[i], o->timeout_ns, out);
+	}
 }
 
 /* The first IP address in a listener's, as "verbs:10.0.0.1:4000,..." or
@@ -81,7 +92,8 @@ static bool address_in(const char *listener, uint8_t raw[16])
 /* The address of this host from which a peer is reached; asks the kernel, sends nothing. */
 static bool source_to(const uint8_t peer[16], uint8_t raw[16])
 {
-	struct sockaddr_in6 at = { .sin6_family = AF_INET6, .sin6_port = htons(4791) };
+	struct sockaddr_in6 at = { .sin6_family = AF_INET6,
+				   .sin6_port = htons(MST_DOCTOR_PEER_PORT) };
 	socklen_t len = sizeof(at);
 	int fd = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
@@ -201,28 +213,20 @@ int mst_doctor_listen(const struct mst_doctor_facts *f, const struct mst_doctor_
 
 static void judge_failure(const struct mst_doctor_try *t, struct mst_findings *out)
 {
+	const struct mst_doctor_network *network = mst_doctor_network_of(t->check);
 	struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, t->check,
 						  "a write of %s failed",
 						  mst_bytes_text(MST_WRITE_BYTES).text);
 
 	mst_finding_subject(new, "%s", t->subject);
 	mst_finding_cause(new, "%s", t->report.why);
-	if (strcmp(t->check, "shm") == 0 && mst_findings_failed(out, MST_DOCTOR_DIRECTORY))
-		mst_finding_mend(new, "what " MST_DOCTOR_DIRECTORY " above says");
-	else if (strcmp(t->check, "shm") == 0)
-		mst_finding_mend(new, "in a container: --shm-size and its memory limit; else the "
-				      "limits of ulimit -a");
-	else if (t->error == -EBADMSG)
+	if (t->error == -EBADMSG && (network == NULL || !network->within_host))
 		mst_finding_mend(new, "no gradient may pass here: other cable, port, driver or "
 				      "firmware");
-	else if (strcmp(t->check, "peer") == 0)
-		mst_finding_mend(new, "is muster doctor --listen still there, does ping reach it, "
-				      "and does a firewall drop UDP port 4791?");
-	else if (t->error == -ENOMEM)
-		mst_finding_mend(new, "what memlock above says");
+	else if (network != NULL)
+		network->mend(t, out, new);
 	else
-		mst_finding_mend(new, "dmesg | tail; ibv_devinfo -d %.*s",
-				 (int)strcspn(t->subject, "/"), t->subject);
+		mst_finding_mend(new, MST_DOCTOR_PEER_MEND);
 }
 
 static void judge_mtus(const struct mst_doctor_try *t, struct mst_findings *out)

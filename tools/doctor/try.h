@@ -10,7 +10,8 @@
 #include "tools/doctor/write.h"
 
 #define MST_DOCTOR_PORTS_MAX 16u
-#define MST_DOCTOR_TRIES_MAX (MST_DOCTOR_PORTS_MAX + 2)
+#define MST_DOCTOR_TRIES_MAX                                                                       \
+	(MST_DOCTOR_PORTS_MAX + 2) /* with a network without ports, and a peer */
 
 /* One write test. */
 struct mst_doctor_try {
@@ -30,7 +31,7 @@ struct mst_doctor_tries {
 /* A test's result as findings. Pure. */
 void mst_doctor_judge_try(const struct mst_doctor_try *t, struct mst_findings *out);
 
-/* Within this process: over shared memory, and over every port that nothing is in the way of. */
+/* Within this process: over each network, over every port that nothing is in the way of. */
 void mst_doctor_try_here(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 			 const struct mst_doctor_options *o, struct mst_doctor_tries *out);
 /* o->peer */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* All that `muster doctor` knows of networks by name: a row for each. */
+#ifndef MST_TOOLS_DOCTOR_NETWORK_H
+#define MST_TOOLS_DOCTOR_NETWORK_H
+
+#include "tools/doctor/try.h"
+
+struct mst_doctor_network {
+	const struct mst_transport *transport;
+	const char *check; /* the word for a write over it within this host */
+	bool by_port;      /* one write over each port that nothing is in the way of; else one */
+	bool within_host;  /* its peers are all on this host */
+	/* What mends a write that failed; @found: all that was found so far. */
+	void (*mend)(const struct mst_doctor_try *t, const struct mst_findings *found,
+		     struct mst_finding *new);
+};
+
+extern const struct mst_doctor_network mst_doctor_networks[]; /* the last has no check */
+
+/* Whose writes are called so; NULL: nobody's. */
+const struct mst_doctor_network *mst_doctor_network_of(const char *check);
+
+#define MST_DOCTOR_LISTENS_ON "verbs" /* unless --transport says otherwise */
+/* Between hosts it is RDMA, whose packets go to a UDP port over Ethernet (RoCE v2). */
+#define MST_DOCTOR_PEER_PORT 4791
+#define MST_DOCTOR_PEER_MEND                                                                       \
+	"is muster doctor --listen still there, does ping reach it, and does a firewall drop UDP " \
+	"port 4791?"
+
+#endif
