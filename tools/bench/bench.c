@@ -18,6 +18,7 @@
 #include "tools/bench/print.h"
 #include "tools/bench/worker.h"
 #include "tools/command.h"
+#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/secure.h"
 
@@ -32,13 +33,6 @@ static int print_help(void)
 		"Options of the benchmark:");
 	mst_passthrough_help(&mst_bench_passthrough, "musterd");
 	return MST_EXIT_DONE;
-}
-
-static int refuse(const char *why)
-{
-	mst_error("%s", why);
-	mst_error("see muster bench --help");
-	return MST_EXIT_USAGE;
 }
 
 /* What the measurements have come to so far. */
@@ -177,7 +171,7 @@ int mst_bench_command(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], MST_BENCH_WORKER) == 0)
 		return mst_bench_worker(argv[2]);
 	int rc = mst_bench_line_init(&line, argc, argv, why, sizeof(why));
-	int status = rc < 0 ? refuse(why) : MST_EXIT_DONE;
+	int status = rc < 0 ? mst_refuse("bench", "%s", why) : MST_EXIT_DONE;
 	if (rc == 0 && line.options.help) {
 		status = print_help();
 	} else if (rc == 0) {

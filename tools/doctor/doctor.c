@@ -12,6 +12,7 @@
 #include "common/config/option.h"
 #include "tools/command.h"
 #include "tools/doctor/print.h"
+#include "tools/refuse.h"
 #include "tools/report.h"
 
 static int print_help(void)
@@ -24,13 +25,6 @@ static int print_help(void)
 		   "and what that prints on the other.\n\nOptions:");
 	mst_options_help(mst_doctor_table, stdout);
 	return MST_EXIT_DONE;
-}
-
-static int refuse(const char *why)
-{
-	mst_error("%s", why);
-	mst_error("see muster doctor --help");
-	return MST_EXIT_USAGE;
 }
 
 static struct mst_doctor_wish wish_of(const struct mst_doctor_options *o)
@@ -97,15 +91,13 @@ static int doctor(struct mst_doctor_options *o, const char *operand)
 
 	if (o->help)
 		return print_help();
-	if (operand != NULL) {
-		(void)snprintf(why, sizeof(why),
-			       "what is \"%.60s\"? muster doctor takes options only", operand);
-		return refuse(why);
-	}
+	if (operand != NULL)
+		return mst_refuse("doctor", "what is \"%.60s\"? muster doctor takes options only",
+				  operand);
 	if (mst_doctor_options_check(o, why, sizeof(why)) < 0)
-		return refuse(why);
+		return mst_refuse("doctor", "%s", why);
 	if (take_environment(o, why, sizeof(why)) != 0)
-		return refuse(why);
+		return mst_refuse("doctor", "%s", why);
 	if (mst_doctor_gather(&facts) < 0) {
 		mst_error("no memory to look around");
 		return MST_EXIT_FAILED;
@@ -125,7 +117,8 @@ int mst_doctor_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_doctor_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_options_argv(&parsed, argc, argv, &operand);
-	int exit_status = rc < 0 ? refuse(parsed.why) : doctor(&options, argv[operand]);
+	int exit_status = rc < 0 ? mst_refuse("doctor", "%s", parsed.why)
+				 : doctor(&options, argv[operand]);
 	mst_options_free(&parsed);
 	return exit_status;
 }

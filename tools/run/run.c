@@ -9,6 +9,7 @@
 #include "common/base/log_writer.h"
 #include "server/core/policy/policy.h"
 #include "tools/command.h"
+#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/run/options.h"
 #include "tools/run/summary.h"
@@ -29,13 +30,6 @@ static int print_help(void)
 	(void)puts("\nSchedules of the rate, by samples:");
 	mst_schedule_help(stdout);
 	return MST_EXIT_DONE;
-}
-
-static int refuse(const char *why)
-{
-	mst_error("%s", why);
-	mst_error("see muster run --help");
-	return MST_EXIT_USAGE;
 }
 
 /* What only the run can find wrong, and what musterd would, sooner. */
@@ -184,7 +178,7 @@ static int run_line(struct mst_run_line *line)
 		return MST_EXIT_DONE;
 	}
 	if (check(line, why, sizeof(why)) < 0)
-		return refuse(why);
+		return mst_refuse("run", "%s", why);
 	mst_log_open("muster", line->options.quiet ? MST_LOG_WARN : MST_LOG_INFO);
 	return run(line);
 }
@@ -196,7 +190,7 @@ int mst_run_command(int argc, char **argv)
 
 	mst_secure_forget();
 	int rc = mst_run_line_init(&line, argc, argv, why, sizeof(why));
-	int status = rc < 0 ? refuse(why) : run_line(&line);
+	int status = rc < 0 ? mst_refuse("run", "%s", why) : run_line(&line);
 
 	mst_run_line_fini(&line);
 	return status;

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "tools/command.h"
+#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/sim/options.h"
 #include "tools/sim/print.h"
@@ -21,13 +22,6 @@ static int print_help(void)
 	mst_options_help(mst_sim_table, stdout);
 	mst_sim_problem_help(stdout);
 	return MST_EXIT_DONE;
-}
-
-static int refuse(const char *why)
-{
-	mst_error("%s", why);
-	mst_error("see muster sim --help");
-	return MST_EXIT_USAGE;
 }
 
 /* A job that did not come to its commits or samples is told of, though the simulation has done
@@ -136,7 +130,7 @@ int mst_sim_command(int argc, char **argv)
 	char why[512];
 
 	int rc = mst_sim_line_init(&line, argc, argv, why, sizeof(why));
-	int status = rc < 0 ? refuse(why) : MST_EXIT_DONE;
+	int status = rc < 0 ? mst_refuse("sim", "%s", why) : MST_EXIT_DONE;
 	if (rc == 0)
 		status = line.options.help ? print_help() : run(&line);
 	mst_sim_line_fini(&line);
