@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/refuse.h"
+#include "tools/command.h"
 
 /* HOST or HOST:PORT? A number alone would be the host, and is likely meant to be the port. */
 static bool is_address(const char *text)

@@ -18,7 +18,6 @@
 #include "tools/bench/print.h"
 #include "tools/bench/worker.h"
 #include "tools/command.h"
-#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/secure.h"
 

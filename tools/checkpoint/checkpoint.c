@@ -5,10 +5,8 @@
 
 #include "common/base/log.h"
 #include "tools/checkpoint/options.h"
-#include "tools/checkpoint/print.h"
+#include "tools/checkpoint/stock.h"
 #include "tools/command.h"
-#include "tools/operands.h"
-#include "tools/refuse.h"
 #include "tools/report.h"
 
 static int print_help(void)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Lists the checkpoints of a directory, and tells which are in order. */
+/* What a directory of checkpoints has, what of it is in order, and how that is told. */
 #ifndef MST_TOOLS_CHECKPOINT_STOCK_H
 #define MST_TOOLS_CHECKPOINT_STOCK_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "common/checkpoint/manifest/manifest.h"
 #include "common/checkpoint/manifest/tensors.h"
@@ -39,5 +41,10 @@ void mst_stock_free(struct mst_stock *s);
 uint64_t mst_stock_bytes(const struct mst_checkpoint_manifest *m);
 /* "damaged", "complete" or "verified". */
 const char *mst_stock_state(const struct mst_stock *s, const struct mst_stock_row *row);
+
+/* What a directory of checkpoints has, for people and as JSON. */
+void mst_stock_print(const struct mst_stock *s, FILE *out);
+/* Return: a new object, or NULL if memory is short. */
+json_t *mst_stock_json(const struct mst_stock *s);
 
 #endif

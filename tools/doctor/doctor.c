@@ -12,7 +12,6 @@
 #include "common/config/option.h"
 #include "tools/command.h"
 #include "tools/doctor/print.h"
-#include "tools/refuse.h"
 #include "tools/report.h"
 
 static int print_help(void)

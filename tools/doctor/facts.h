@@ -103,4 +103,13 @@ int mst_doctor_gather(struct mst_doctor_facts *out);
 void mst_doctor_read_certificate(const struct mst_tls_files *files, struct mst_doctor_facts *out);
 void mst_doctor_forget(struct mst_doctor_facts *f); /* also of zeroed ones */
 
+/* The parts that mst_doctor_gather() is made of: each reads its files below @root. That is "" for
+ * this host; a test makes up another. */
+/* /sys/class/infiniband and /dev/infiniband: devices, ports, GIDs, nodes. 0 or -ENOMEM. */
+int mst_doctor_read_devices(const char *root, struct mst_doctor_facts *out);
+/* /sys/class/net. 0 or -ENOMEM. */
+int mst_doctor_read_netdevs(const char *root, struct mst_doctor_facts *out);
+/* Everything else: kernel, modules, container, limits, huge pages. */
+void mst_doctor_read_host(const char *root, struct mst_doctor_facts *out);
+
 #endif

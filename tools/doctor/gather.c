@@ -13,7 +13,7 @@
 #include "common/host/descriptors.h"
 #include "common/transport/shm/shm.h"
 #include "common/transport/why.h"
-#include "tools/doctor/sysfs.h"
+#include "tools/doctor/facts.h"
 
 /* Return: is this an address that could be a GID? */
 static bool read_address(const struct ifaddrs *entry, struct mst_doctor_address *out)

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "common/host/memlock.h"
+#include "tools/doctor/facts.h"
 #include "tools/doctor/file.h"
-#include "tools/doctor/sysfs.h"
 
 static const char *const module_name[MST_MODULES] = {
 	[MST_MODULE_UVERBS] = "ib_uverbs",

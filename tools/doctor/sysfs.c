@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* RDMA devices and network interfaces, as the kernel shows them in sysfs. */
-#include "tools/doctor/sysfs.h"
+#include "tools/doctor/facts.h"
 
 #include <errno.h>
 #include <net/if_arp.h>

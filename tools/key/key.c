@@ -11,8 +11,6 @@
 #include "common/transport/tls/credentials.h"
 #include "tools/command.h"
 #include "tools/key/options.h"
-#include "tools/operands.h"
-#include "tools/refuse.h"
 
 #define NAME_LEN_MAX 48u
 #define PATH_LEN 4096u

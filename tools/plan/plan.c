@@ -8,7 +8,6 @@
 #include "tools/command.h"
 #include "tools/plan/options.h"
 #include "tools/plan/print.h"
-#include "tools/refuse.h"
 #include "tools/report.h"
 
 #define WHY_LEN 400u

@@ -9,7 +9,6 @@
 #include "common/base/log_writer.h"
 #include "server/core/policy/policy.h"
 #include "tools/command.h"
-#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/run/options.h"
 #include "tools/run/summary.h"

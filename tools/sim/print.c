@@ -2,13 +2,105 @@
 #include "tools/sim/print.h"
 
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "tools/figure.h"
-#include "tools/sim/errors.h"
+#include "tools/sim/figures.h"
+#include "tools/sim/options.h"
 
 #define NAME_WIDTH 18 /* of a policy */
+#define ERROR_LEN 24u
+
+/* ---- how a training went ---- */
+
+/* An error or a loss: four digits, or "-" where there is none. Return: @text. */
+static const char *error_text(double value, char text[ERROR_LEN])
+{
+	if (isnan(value))
+		(void)snprintf(text, ERROR_LEN, "-");
+	else
+		(void)snprintf(text, ERROR_LEN, "%.4g", value);
+	return text;
+}
+
+/* The error at the end of a job; NaN: it did not start, or does not train. */
+static double final_error(const struct mst_sim_figures *f)
+{
+	return f->curve.count > 0 ? mst_sim_curve_end(&f->curve)->error : (double)NAN;
+}
+
+static void print_point(const char *policy, const struct mst_sim_point *p, FILE *out)
+{
+	char error[ERROR_LEN], loss[ERROR_LEN];
+
+	(void)fprintf(out, "%-*s %9s %9" PRIu64 " %12.0f %10s %10s\n", NAME_WIDTH, policy,
+		      mst_figure_duration(p->time_ns).text, p->commits, p->samples,
+		      error_text(p->error, error), error_text(p->loss, loss));
+}
+
+/* The points of all jobs. */
+static void print_errors(const struct mst_sim_line *line, const struct mst_sim_figures *f,
+			 FILE *out)
+{
+	(void)fprintf(out, "%-*s %9s %9s %12s %10s %10s\n", NAME_WIDTH, "policy", "time", "commits",
+		      "samples", "error", "loss");
+	for (uint32_t i = 0; i < line->job_count; i++)
+		for (uint32_t k = 0; k < f[i].curve.count; k++)
+			print_point(line->job[i].policy, &f[i].curve.point[k], out);
+}
+
+/* An empty field: there is none. */
+static void csv_number(double value, const char *end, FILE *out)
+{
+	if (isfinite(value))
+		(void)fprintf(out, "%.9g", value);
+	(void)fputs(end, out);
+}
+
+static void csv_errors(const struct mst_sim_line *line, const struct mst_sim_figures *f, FILE *out)
+{
+	(void)fputs("policy,simulated_s,commits,samples,error,loss\n", out);
+	for (uint32_t i = 0; i < line->job_count; i++) {
+		for (uint32_t k = 0; k < f[i].curve.count; k++) {
+			const struct mst_sim_point *p = &f[i].curve.point[k];
+			(void)fprintf(out, "\"%s\",%.9f,%" PRIu64 ",%.15g,", line->job[i].policy,
+				      (double)p->time_ns / 1e9, p->commits, p->samples);
+			csv_number(p->error, ",", out);
+			csv_number(p->loss, "\n", out);
+		}
+	}
+}
+
+static json_t *json_number(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+static json_t *json_point(const struct mst_sim_point *p)
+{
+	return json_pack("{s:f, s:I, s:f, s:o, s:o}", "simulated_s", (double)p->time_ns / 1e9,
+			 "commits", (json_int_t)p->commits, "samples", p->samples, "error",
+			 json_number(p->error), "loss", json_number(p->loss));
+}
+
+/* Of one job; NULL: no memory. */
+static json_t *json_errors(const struct mst_sim_figures *f)
+{
+	json_t *list = json_array();
+	bool whole = true;
+
+	for (uint32_t k = 0; k < f->curve.count; k++)
+		whole &= json_array_append_new(list, json_point(&f->curve.point[k])) == 0;
+	if (whole)
+		return list;
+	json_decref(list);
+	return NULL;
+}
+
+/* ---- how a job ended ---- */
 
 const char *mst_sim_end(const struct mst_sim_figures *f)
 {
@@ -85,7 +177,7 @@ static void print_step(const struct mst_sim_cfg *job, const struct mst_sim_figur
 {
 	struct mst_sim_rank total = mst_sim_figures_total(f);
 	const struct mst_hist *s = &f->step;
-	char error[MST_SIM_ERROR_LEN];
+	char error[ERROR_LEN];
 
 	(void)fprintf(out, "%-*s %9" PRIu64 " %8s %8s %8s %8s %8s %7.2f %5.0f %5.0f", NAME_WIDTH,
 		      job->policy, f->commits, duration(mst_hist_mean(s)).text,
@@ -96,7 +188,7 @@ static void print_step(const struct mst_sim_cfg *job, const struct mst_sim_figur
 	(void)fprintf(out, " %9s %7s %8s", percent(mst_sim_wasted_gradients(&total)).text,
 		      percent(mst_sim_wasted_time(&total)).text,
 		      f == base ? "-" : percent(mst_sim_saved(f, base)).text);
-	print_error(job, mst_sim_error_text(mst_sim_final_error(f), error), out);
+	print_error(job, error_text(final_error(f), error), out);
 }
 
 static void print_steps(const struct mst_sim_line *line, const struct mst_sim_figures *f, FILE *out)
@@ -227,7 +319,7 @@ void mst_sim_print(const struct mst_sim_line *line, const struct mst_sim_figures
 	else if (line->options.table == MST_SIM_RANKS)
 		print_ranks(line, f, out);
 	else if (line->options.table == MST_SIM_ERRORS)
-		mst_sim_print_errors(line, f, out);
+		print_errors(line, f, out);
 	else
 		print_steps(line, f, out);
 	print_foot(line, f, out);
@@ -261,7 +353,7 @@ static void csv_steps(const struct mst_sim_line *line, const struct mst_sim_figu
 			(void)fprintf(out, "%.6f", saved);
 		(void)fprintf(out, ",%s", mst_sim_end(&f[i]));
 		if (trains)
-			(void)fprintf(out, ",%.9g", mst_sim_final_error(&f[i]));
+			(void)fprintf(out, ",%.9g", final_error(&f[i]));
 		(void)fputc('\n', out);
 	}
 }
@@ -301,7 +393,7 @@ void mst_sim_print_csv(const struct mst_sim_line *line, const struct mst_sim_fig
 	else if (line->options.table == MST_SIM_RANKS)
 		csv_ranks(line, f, out);
 	else if (line->options.table == MST_SIM_ERRORS)
-		mst_sim_csv_errors(line, f, out);
+		csv_errors(line, f, out);
 	else
 		csv_steps(line, f, out);
 }
@@ -382,7 +474,7 @@ static json_t *json_job(const struct mst_sim_cfg *job, const struct mst_sim_figu
 			 isnan(saved) ? json_null() : json_real(saved), "ranks", json_ranks(f),
 			 "calls", (json_int_t)f->calls, "calls_per_s",
 			 calls_per_s(f->calls, f->cpu_ns), "wall_s", (double)f->wall_ns / 1e9,
-			 "errors", job->problem != NULL ? mst_sim_json_errors(f) : NULL);
+			 "errors", job->problem != NULL ? json_errors(f) : NULL);
 }
 
 json_t *mst_sim_json(const struct mst_sim_line *line, const struct mst_sim_figures *f)

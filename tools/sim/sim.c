@@ -8,7 +8,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "tools/command.h"
-#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/sim/options.h"
 #include "tools/sim/print.h"

@@ -12,7 +12,7 @@
 #include "common/delay/delay.h"
 #include "server/core/heap.h"
 #include "tools/sim/learn/trainer.h"
-#include "tools/sim/network/network.h"
+#include "tools/sim/network.h"
 #include "tools/sim/problem/problem.h"
 #include "tools/sim/tickets.h"
 #include "tools/sim/worker.h"

@@ -12,7 +12,6 @@
 #include "tools/address.h"
 #include "tools/command.h"
 #include "tools/figure.h"
-#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/secure.h"
 #include "tools/status/options.h"

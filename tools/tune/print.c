@@ -51,3 +51,69 @@ void mst_tune_print(const struct mst_search *s, FILE *out)
 	print_answer(s, out);
 	(void)fflush(out);
 }
+
+/* ---- JSON ---- */
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+static json_t *trials_json(const struct mst_tune_share *t)
+{
+	json_t *out = json_array();
+	int failed = 0;
+
+	for (uint32_t i = 0; i < t->trials; i++) {
+		const struct mst_trial *trial = &t->trial[i];
+		failed |= json_array_append_new(
+			out, json_pack("{s:I, s:f, s:I, s:f}", "seed", (json_int_t)trial->seed,
+				       "value", trial->value, "version", (json_int_t)trial->version,
+				       "wall_s", seconds(trial->wall_ns)));
+	}
+	if (failed != 0) {
+		json_decref(out);
+		return NULL;
+	}
+	return out;
+}
+
+/* Of a share whose runs have not all ended, the means are null. */
+static json_t *share_json(const struct mst_tune_share *t)
+{
+	return json_pack("{s:f, s:s, s:o, s:o, s:o, s:o, s:o}", "share", t->share, "policy",
+			 t->policy, "mean", t->whole ? json_real(t->spread.mean) : json_null(),
+			 "deviation", t->whole ? json_real(t->spread.deviation) : json_null(),
+			 "mean_wall_s", t->whole ? json_real(seconds(t->mean_ns)) : json_null(),
+			 "kept", t->whole ? json_boolean(t->kept) : json_null(), "runs",
+			 trials_json(t));
+}
+
+static const char *state(const struct mst_search *s)
+{
+	if (s->status > 128)
+		return "interrupted";
+	return s->status == MST_EXIT_DONE ? "done" : "failed";
+}
+
+json_t *mst_tune_json(const struct mst_search *s)
+{
+	const struct mst_tune_options *o = &s->line->options;
+	const struct mst_tune_share *answer = mst_search_answer(s);
+	json_t *tried = json_array();
+	int failed = 0;
+
+	for (uint32_t i = 0; i < s->count; i++)
+		failed |= json_array_append_new(tried, share_json(&s->tried[i]));
+	if (failed != 0) {
+		json_decref(tried);
+		return NULL;
+	}
+	return json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:o, s:o, s:o, s:o}", "state", state(s),
+			 "why", s->why, "metric", o->metric, "lower", o->lower, "tolerance",
+			 o->tolerance, "samples", s->samples, "wanted",
+			 answer != NULL ? json_real(s->bisection.wanted) : json_null(), "share",
+			 answer != NULL ? json_real(answer->share) : json_null(), "policy",
+			 answer != NULL ? json_string(answer->policy) : json_null(), "tried",
+			 tried);
+}

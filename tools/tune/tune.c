@@ -6,7 +6,6 @@
 
 #include "common/base/log.h"
 #include "tools/command.h"
-#include "tools/refuse.h"
 #include "tools/report.h"
 #include "tools/tune/print.h"
 

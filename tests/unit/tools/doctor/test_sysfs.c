@@ -5,7 +5,7 @@
 
 #include "tests/fixtures.h"
 #include "tests/ut.h"
-#include "tools/doctor/sysfs.h"
+#include "tools/doctor/facts.h"
 
 #define PORT "/sys/class/infiniband/rxe0/ports/1/"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/base/clock.h"
 #include "tests/ut.h"
-#include "tools/sim/batch.h"
+#include "tools/sim/worker.h"
 
 static void a_batch_is_taken_in_parts(void)
 {

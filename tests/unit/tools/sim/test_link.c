@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/base/clock.h"
 #include "tests/ut.h"
-#include "tools/sim/network/link.h"
+#include "tools/sim/network.h"
 
 /* 100 bytes take 100 ns alone; no message can have more than half of the link. */
 static struct mst_sim_link link_new(double rate, double rate_each)

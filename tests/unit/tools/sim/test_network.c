@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/base/clock.h"
 #include "tests/ut.h"
-#include "tools/sim/network/network.h"
+#include "tools/sim/network.h"
 
 #define RANK 3u
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "tests/ut.h"
-#include "tools/tune/bisection.h"
+#include "tools/tune/search.h"
 
 /* Return: the answer after @tries, if shares from @enough on reach @good, and others @bad. */
 static double search(struct mst_bisection b, double enough, double good, double bad, unsigned tries)

@@ -1,11 +1,103 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/sim/network/network.h"
+#include "tools/sim/network.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+
+/* ---- queue ---- */
+
+#define ROOM_MIN 64u
+
+void mst_sim_queue_fini(struct mst_sim_queue *q)
+{
+	free(q->ring);
+	*q = (struct mst_sim_queue){ .ring = NULL };
+}
+
+/* Doubles the room. The messages lie at the front of the new ring, in their order. */
+static bool grow(struct mst_sim_queue *q)
+{
+	uint32_t room = q->room > 0 ? 2 * q->room : ROOM_MIN, front = q->room - q->head;
+	struct mst_sim_message *ring = room > q->room ? calloc(room, sizeof(*ring)) : NULL;
+
+	if (ring == NULL)
+		return false;
+	if (q->count > 0) {
+		memcpy(ring, q->ring + q->head, front * sizeof(*ring));
+		memcpy(ring + front, q->ring, q->head * sizeof(*ring));
+	}
+	free(q->ring);
+	q->ring = ring;
+	q->room = room;
+	q->head = 0;
+	return true;
+}
+
+struct mst_sim_message *mst_sim_queue_add(struct mst_sim_queue *q)
+{
+	if (q->count == q->room && !grow(q))
+		return NULL;
+	return &q->ring[(q->head + q->count++) & (q->room - 1)];
+}
+
+void mst_sim_queue_take(struct mst_sim_queue *q, struct mst_sim_message *out)
+{
+	MST_ASSERT(q->count > 0);
+	*out = q->ring[q->head];
+	q->head = (q->head + 1) & (q->room - 1);
+	q->count--;
+}
+
+/* ---- link ---- */
+
+/* Bytes per ns of each message now. */
+static double share(const struct mst_sim_link *l)
+{
+	double equal = l->rate / l->queue.count;
+
+	if (l->rate_each > 0 && (l->rate <= 0 || l->rate_each < equal))
+		return l->rate_each;
+	return equal;
+}
+
+static void advance(struct mst_sim_link *l, uint64_t now_ns)
+{
+	if (l->queue.count > 0)
+		l->sent += share(l) * (double)(now_ns - l->at_ns);
+	else
+		l->sent = 0; /* begin again, so that the sum stays exact to the byte */
+	l->at_ns = now_ns;
+}
+
+struct mst_sim_message *mst_sim_link_begin(struct mst_sim_link *l, uint64_t now_ns)
+{
+	MST_ASSERT(mst_sim_link_limits(l) && now_ns >= l->at_ns);
+	advance(l, now_ns);
+	struct mst_sim_message *m = mst_sim_queue_add(&l->queue);
+	if (m != NULL)
+		m->due_bytes = l->sent + l->bytes;
+	return m;
+}
+
+uint64_t mst_sim_link_due(const struct mst_sim_link *l)
+{
+	if (l->queue.count == 0)
+		return MST_NEVER;
+	double left = mst_sim_queue_first(&l->queue)->due_bytes - l->sent;
+	double ns = left > 0 ? ceil(left / share(l)) : 0;
+	return ns < (double)(MST_NEVER / 2 - l->at_ns) ? l->at_ns + (uint64_t)ns : MST_NEVER;
+}
+
+void mst_sim_link_end(struct mst_sim_link *l, struct mst_sim_message *out, uint64_t now_ns)
+{
+	advance(l, now_ns);
+	mst_sim_queue_take(&l->queue, out);
+}
 
 /* A worker sends its parts to all servers at the same time, so its own link is shared by them. */
 static struct mst_sim_link link_of(const struct mst_sim_net_cfg *cfg, uint32_t servers)
