@@ -76,4 +76,11 @@ int mst_handle_enter(struct muster *m, int early, const char *call);
 /* The handle was inherited. Return: -ECHILD with its sentence. */
 int mst_handle_disowned(struct muster *m);
 
+/* What process.c does: the handles of this process, and what fork() means for them. */
+
+/* From now on a fork() in any thread finds the handle. 0; -ENOMEM. */
+int mst_process_add(struct muster *m);
+/* Accepts a handle that was never added. */
+void mst_process_remove(struct muster *m);
+
 #endif

@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "client/api/handle.h"
-#include "client/api/process.h"
+#include "client/local/clip.h"
 #include "client/local/sized.h"
-#include "client/local/squares.h"
 
 /* How long muster_close() gives the server to judge what was pushed last. A server on a busy host
  * may stand still for a while; one that is gone ends the wait at once. */

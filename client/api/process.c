@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/api/process.h"
+/*
+ * The handles of this process, and what fork() means for them: the session belongs to the process
+ * that opened it. A child closes the descriptors that it has inherited while fork() still runs, so
+ * that the end of the parent shows at once whatever the child does, and marks the handles, so that
+ * every call with one of them in the child is an error.
+ *
+ * Handles are found here from when they are whole to when they are taken apart. What a thread is
+ * connecting or freeing at the moment of a fork cannot be told from a copy of its memory.
+ */
+#include "client/api/handle.h"
 
 #include <pthread.h>
-
-#include "client/api/handle.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct muster *first; /* under the lock */

@@ -8,11 +8,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/local/settings.h"
 #include "common/kernels/isa.h"
 #include "common/kernels/sum.h"
 
+#define SQUARED_AT_ONCE 1024u
 #define BLOCK UINT64_C(4096)
 #define WORD_BITS 64u
+
+double mst_client_squares(const void *from, enum muster_type type, uint64_t count)
+{
+	const char *at = from;
+	uint32_t bytes = mst_type_size(type);
+	float block[SQUARED_AT_ONCE];
+	double sum = 0;
+
+	for (uint64_t done = 0; done < count; done += SQUARED_AT_ONCE) {
+		size_t some = count - done < SQUARED_AT_ONCE ? (size_t)(count - done)
+							     : SQUARED_AT_ONCE;
+		mst_sum_load(block, at + done * bytes, type, some);
+		sum += mst_isa()->squares(block, some);
+	}
+	return sum;
+}
 
 static uint64_t blocks_of(const struct mst_clip *c)
 {

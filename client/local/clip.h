@@ -12,6 +12,8 @@
 #ifndef MST_CLIENT_LOCAL_CLIP_H
 #define MST_CLIENT_LOCAL_CLIP_H
 
+#include <stdint.h>
+
 #include "client/core/ranges.h"
 #include "common/base/exact_sum.h"
 #include "common/wire/lane.h"
@@ -44,5 +46,8 @@ size_t mst_clip_keep(const struct mst_clip *c, const struct mst_range *range, co
 /* All of it has been given: takes the squares of the other blocks from the gradient, and writes the
  * factor to the header, unless it is 1. */
 void mst_clip_end(struct mst_clip *c, const void *gradient, struct mst_lane_header *header);
+
+/* The sum of the squares of a range, for the norm of a contribution that servers want to know. */
+double mst_client_squares(const void *from, enum muster_type type, uint64_t count);
 
 #endif

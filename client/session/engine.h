@@ -8,11 +8,31 @@
 #define MST_CLIENT_SESSION_ENGINE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 
+#include "client/core/worker.h"
+#include "client/session/control.h"
 #include "client/session/end_cause.h"
-#include "client/session/hint.h"
 #include "client/session/inbound.h"
 #include "client/session/session.h"
+
+/* What muster_check() reads, which any thread may call at any moment: words that the handle's
+ * thread publishes, and the preemption hint that the leader puts. Each word stands for itself. */
+struct mst_hint {
+	const struct mst_worker *worker;
+	const struct mst_control *control;
+	const _Atomic uint64_t *word; /* as mst_hint_word() makes it */
+
+	_Atomic uint64_t computes_on; /* version */
+	_Atomic bool over;
+};
+
+/* The worker has changed: other threads may learn of it. */
+void mst_hint_publish(struct mst_hint *h);
+/* From now on there is nothing but to give up. Takes no lock; any thread. */
+void mst_hint_end(struct mst_hint *h);
+/* Any thread. */
+enum muster_hint mst_hint_read(const struct mst_hint *h);
 
 /* A link usually reports the end of a session before the control connection says why. This is how
  * long a call waits for the reason, unless the control connection breaks before it brings one. */

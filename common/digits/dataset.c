@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "common/digits/idx.h"
-#include "common/digits/strokes.h"
 
 #define DRAWN_TRAIN 8000u
 #define DRAWN_TEST 2000u

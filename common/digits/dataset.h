@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/rand.h"
+
 #define MST_DATASET_CLASSES 10u
 #define MST_DATASET_MEAN 0.13f
 /* Learns faster than 1 would; from 2 on stale gradients begin to do harm. */
@@ -43,5 +45,14 @@ void mst_dataset_fini(struct mst_dataset *d); /* fine for a zeroed one */
  * gradients together swing out of hand. Return: its label. */
 uint8_t mst_dataset_sample(const struct mst_dataset *d, const struct mst_samples *from,
 			   uint32_t index, float *x);
+
+/* ---- strokes.c: digits drawn by the program itself ---- */
+
+#define MST_STROKES_SIDE 28u
+#define MST_STROKES_PIXELS (MST_STROKES_SIDE * MST_STROKES_SIDE)
+
+/* Draws @digit (0 to 9) into @image, rows from the top, 0 paper to 255 ink. All chance comes from
+ * @chance: same state, same image. */
+void mst_strokes_draw(struct mst_rand *chance, unsigned digit, uint8_t image[MST_STROKES_PIXELS]);
 
 #endif

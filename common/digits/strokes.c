@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * Digits drawn by the program itself, for when no data are at hand: pen strokes, bent, turned,
+ * sheared, scaled, moved, thick or thin, on noisy paper. A task worth learning: a linear model
+ * stays well behind a network with a hidden layer.
+ *
  * A digit is a few lines and elliptic arcs in the unit square (x to the right, y down). They are
  * cut into short segments, each end of which goes through the writer's hand: a smooth bend, then
  * an affine map to pixels. A pixel's ink is how deep it lies within the pen's radius of the
  * nearest segment, with one pixel of soft edge.
  */
-#include "common/digits/strokes.h"
+#include "common/digits/dataset.h"
 
 #include <assert.h>
 #include <math.h>

@@ -2,10 +2,66 @@
 #include "server/control/follower_plane.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "server/control/connections/roles.h"
+
+/* ---- it is told to end ---- */
+
+/* How long the leader may take to end the job, unless --stop-timeout says so. */
+#define LEADER_NS (5 * MST_SECOND)
+/* How long the last message may take. */
+#define LAST_WORDS_NS (200 * MST_MS)
+
+static void leave(struct mst_leaving *l, uint64_t now_ns)
+{
+	mst_following_stop(l->following, l->why, now_ns);
+	mst_base_stop(l->base, l->why, now_ns);
+}
+
+/* This server is told to end. */
+static void leaving_begin(struct mst_leaving *l, const char *why, uint64_t now_ns)
+{
+	uint64_t most_ns = mst_server_options_stop_timeout(l->base->job.o, LEADER_NS);
+
+	snprintf(l->why, sizeof(l->why), "%s", why);
+	if (l->base->checkpointing.archive == NULL || l->base->job.server == NULL) {
+		leave(l, now_ns);
+		return;
+	}
+	l->leave_ns = now_ns + most_ns;
+	mst_warn("job \"%s\": this server ends when its leader has saved the job; or in %.3g s "
+		 "(--stop-timeout), if the leader goes on",
+		 l->base->job.o->job, (double)most_ns / (double)MST_SECOND);
+}
+
+/* A leader that has ended the job may still save, however long its disk takes, and says when it has
+ * done so. */
+static void leaving_step(struct mst_leaving *l, uint64_t now_ns)
+{
+	bool ends = mst_following_hears_end(l->following);
+	bool due = now_ns >= l->leave_ns && !ends &&
+		   !mst_checkpointing_is_busy(&l->base->checkpointing);
+
+	if (now_ns >= l->last_words_ns)
+		l->last_words_ns = 0;
+	if (l->leave_ns == 0 || !(due || mst_job_is_over(&l->base->job)))
+		return;
+	l->leave_ns = 0;
+	l->last_words_ns = now_ns + LAST_WORDS_NS;
+	leave(l, now_ns);
+}
+
+/* Is there something that the end of the server waits for? */
+static bool leaving_waits(const struct mst_leaving *l)
+{
+	return l->leave_ns != 0 || l->last_words_ns != 0;
+}
+
+/* ---- the plane ---- */
 
 void mst_follower_plane_init(struct mst_follower_plane *p, struct mst_base *base,
 			     const struct mst_stream_ops *stream,
@@ -71,7 +127,7 @@ static bool is_saving(const void *of)
 {
 	const struct mst_follower_plane *p = of;
 
-	return mst_leaving_waits(&p->leaving) || mst_checkpointing_is_busy(&p->base->checkpointing);
+	return leaving_waits(&p->leaving) || mst_checkpointing_is_busy(&p->base->checkpointing);
 }
 
 static void hear(void *ctx, const struct mst_notice *notice, uint64_t now_ns)
@@ -98,7 +154,7 @@ static void step(void *of, uint64_t now_ns)
 	/* after all that has been heard in this step, so that nothing of it waits for the next */
 	mst_fetching_step(&p->fetching, mst_following_conn(&p->following));
 	mst_checkpointing_step(&b->checkpointing, now_ns);
-	mst_leaving_step(&p->leaving, now_ns);
+	leaving_step(&p->leaving, now_ns);
 }
 
 static uint64_t nap(const void *of)
@@ -113,7 +169,7 @@ static void stop(void *of, const char *why, uint64_t now_ns)
 {
 	struct mst_follower_plane *p = of;
 
-	mst_leaving_begin(&p->leaving, why, now_ns);
+	leaving_begin(&p->leaving, why, now_ns);
 }
 
 /* While its leader is there, when its workers have gone; otherwise at once. */

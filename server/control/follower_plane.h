@@ -9,10 +9,24 @@
 #ifndef MST_SERVER_CONTROL_FOLLOWER_PLANE_H
 #define MST_SERVER_CONTROL_FOLLOWER_PLANE_H
 
-#include "server/control/leaving.h"
 #include "server/control/members/following.h"
 #include "server/control/plane_role.h"
 #include "server/control/transfer/fetching.h"
+
+/*
+ * A follower that is told to end, as by a signal. Where versions are saved it waits for its leader,
+ * which may be stopped too, as by a scheduler, and then needs this server for the last checkpoint.
+ *
+ * Zeroed memory is initialised: the pointers are set.
+ */
+struct mst_leaving {
+	struct mst_base *base;
+	struct mst_following *following;
+	char why[MST_REASON_LEN];
+
+	uint64_t leave_ns;      /* when it leaves a leader that goes on; 0: it does not */
+	uint64_t last_words_ns; /* and then its last messages are waited for until then; 0: not */
+};
 
 struct mst_follower_plane {
 	struct mst_base *base;

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/examples/digits/report.h"
 #include "client/examples/digits/worker.h"
 
 #define EXIT_USAGE 2

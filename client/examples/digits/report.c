@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/examples/digits/report.h"
+/* What a worker learnt, for people and for programs. */
+#include "client/examples/digits/worker.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/examples/digits/settings.h"
+/* What the user can set: one table, read from the command line. */
+#include "client/examples/digits/worker.h"
 
 #include <errno.h>
 #include <stddef.h>

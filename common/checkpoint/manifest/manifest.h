@@ -14,9 +14,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/checkpoint/manifest/dtype.h"
 #include "common/checkpoint/manifest/values.h"
 #include "muster/muster.h"
+
+/* Element types of tensors in a file, by the names that safetensors gives them. */
+enum mst_dtype { MST_DTYPE_F32, MST_DTYPE_BF16, MST_DTYPE_F16, MST_DTYPE_U64, MST_DTYPE_F64 };
+#define MST_DTYPES 5u
+
+/* "F32". */
+const char *mst_dtype_name(enum mst_dtype type);
+/* Bytes of one element. */
+size_t mst_dtype_bytes(enum mst_dtype type);
+/* Finds the type of a name. Return: 0 or -EINVAL. */
+int mst_dtype_parse(const char *name, enum mst_dtype *out);
 
 #define MST_CHECKPOINT_FORMAT 1u
 #define MST_CHECKPOINT_PARTS_MAX 64u

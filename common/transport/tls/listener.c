@@ -18,6 +18,8 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,10 +33,110 @@
 #include "common/base/log.h"
 #include "common/base/rand.h"
 #include "common/base/ratelimit.h"
+#include "common/transport/stream.h"
 #include "common/transport/tls/callers.h"
-#include "common/transport/tls/handoff.h"
-#include "common/transport/tls/plain.h"
 #include "common/transport/tls/stream.h"
+#include "common/wire/message.h"
+
+/* ---- from the thread that shakes hands to the one that accepts ---- */
+
+/* Proven streams on their way from the thread that shakes hands to the one that accepts: a queue,
+ * and an eventfd that is readable while something is in it. */
+#define HANDOFF_PEER_LEN 64u
+#define HANDOFF_MAX 256u
+
+struct handoff {
+	int fd;
+	pthread_mutex_t lock; /* of what follows */
+	uint32_t first, count;
+	struct proven {
+		struct mst_stream *stream;
+		char peer[HANDOFF_PEER_LEN];
+	} item[HANDOFF_MAX];
+};
+
+/* Return: 0 or -errno. */
+static int handoff_init(struct handoff *h)
+{
+	h->first = h->count = 0;
+	h->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (h->fd < 0)
+		return -errno;
+	pthread_mutex_init(&h->lock, NULL);
+	return 0;
+}
+
+/* Return: 0 or -EAGAIN. */
+static int handoff_take(struct handoff *h, struct proven *out)
+{
+	uint64_t given;
+
+	pthread_mutex_lock(&h->lock);
+	bool found = h->count > 0;
+	if (found) {
+		*out = h->item[h->first];
+		h->first = (h->first + 1) % HANDOFF_MAX;
+		h->count--;
+	}
+	if (h->count == 0)
+		(void)!read(h->fd, &given, sizeof(given));
+	pthread_mutex_unlock(&h->lock);
+	return found ? 0 : -EAGAIN;
+}
+
+/* Closes what nobody has taken. */
+static void handoff_fini(struct handoff *h)
+{
+	struct proven left;
+
+	while (handoff_take(h, &left) == 0)
+		mst_tls_stream_close(left.stream);
+	pthread_mutex_destroy(&h->lock);
+	close(h->fd);
+}
+
+/* Return: false: there is no room. */
+static bool handoff_give(struct handoff *h, struct mst_stream *stream, const char *peer)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&h->lock);
+	bool fits = h->count < HANDOFF_MAX;
+	if (fits) {
+		struct proven *item = &h->item[(h->first + h->count++) % HANDOFF_MAX];
+		item->stream = stream;
+		(void)snprintf(item->peer, sizeof(item->peer), "%s", peer);
+		(void)!write(h->fd, &one, sizeof(one));
+	}
+	pthread_mutex_unlock(&h->lock);
+	return fits;
+}
+
+/* ---- callers that do not speak TLS ---- */
+
+#define FRAME_BYTES 1024u
+
+/* Sends an error of this release's protocol, as far as the stream takes it at once. Any release
+ * understands it or says that the protocols differ. */
+static void answer_plain(struct mst_stream *below)
+{
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	unsigned char frame[FRAME_BYTES];
+
+	if (msg == NULL)
+		return;
+	msg->kind = MST_MSG_ERROR;
+	msg->error.code = -EACCES;
+	(void)snprintf(msg->error.reason, sizeof(msg->error.reason),
+		       "this server lets in who proves itself by TLS: give --tls-ca, --tls-cert "
+		       "and --tls-key, or set MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY");
+	int64_t length = mst_message_encode(msg, frame, sizeof(frame));
+	if (length > 0)
+		(void)mst_tcp.send(below, frame, (size_t)length);
+	free(msg);
+}
+
+/* ---- the thread ---- */
 
 #define CALLERS_MAX 1024u
 #define MOMENT_NS (100 * MST_MS) /* each caller has at least so long, however many there are */
@@ -62,7 +164,7 @@ struct caller {
 	struct mst_stream *tls;   /* while hands are shaken; else NULL */
 	uint64_t until_ns;
 	bool leaving;
-	char peer[MST_HANDOFF_PEER_LEN];
+	char peer[HANDOFF_PEER_LEN];
 };
 
 struct mst_listener {
@@ -71,7 +173,7 @@ struct mst_listener {
 	pthread_t thread;
 	atomic_bool stops;
 	int waker; /* an eventfd that ends the thread's wait */
-	struct mst_handoff handoff;
+	struct handoff handoff;
 	/* the thread's: */
 	int epoll;
 	struct epoll_event event[EVENTS];
@@ -180,7 +282,7 @@ static void hear_port(struct mst_listener *l, bool hears)
 
 static void take_callers(struct mst_listener *l)
 {
-	char peer[MST_HANDOFF_PEER_LEN] = "";
+	char peer[HANDOFF_PEER_LEN] = "";
 	struct mst_stream *below;
 	int rc = 0;
 
@@ -203,11 +305,11 @@ static void hand_over(struct mst_listener *l, uint32_t i)
 	struct caller *c = &l->caller[i];
 
 	(void)watch(l, EPOLL_CTL_DEL, fd_of(c), 0, i);
-	if (mst_handoff_give(&l->handoff, c->tls, c->peer))
+	if (handoff_give(&l->handoff, c->tls, c->peer))
 		c->tls = NULL;
 	else
 		complain(l, "%s has proven who it is, but %u others wait to be heard", c->peer,
-			 MST_HANDOFF_MAX);
+			 HANDOFF_MAX);
 	leave(l, i);
 }
 
@@ -249,7 +351,7 @@ static void begin(struct mst_listener *l, uint32_t i)
 	} else if (first != RECORD_HANDSHAKE) {
 		complain(l, "%s does not speak TLS, which this server wants; it was told so",
 			 c->peer);
-		mst_tls_answer_plain(c->below);
+		answer_plain(c->below);
 		linger(l, i, mst_now_ns());
 	} else {
 		c->below = NULL;
@@ -410,7 +512,7 @@ static void release(struct mst_listener *l)
 static int prepare(struct mst_listener *l)
 {
 	uint32_t max = most_callers();
-	int rc = mst_handoff_init(&l->handoff);
+	int rc = handoff_init(&l->handoff);
 
 	if (rc != 0)
 		return rc;
@@ -424,7 +526,7 @@ static int prepare(struct mst_listener *l)
 	if (rc == 0)
 		rc = start_thread(l);
 	if (rc != 0)
-		mst_handoff_fini(&l->handoff);
+		handoff_fini(&l->handoff);
 	return rc;
 }
 
@@ -461,14 +563,14 @@ void mst_tls_unlisten(struct mst_listener *l)
 	for (uint32_t i = 0; i < l->callers.max; i++)
 		if (l->place[i].taken)
 			leave(l, i);
-	mst_handoff_fini(&l->handoff);
+	handoff_fini(&l->handoff);
 	release(l);
 }
 
 int mst_tls_accept(struct mst_listener *l, struct mst_stream **out, char *peer, size_t peer_len)
 {
-	struct mst_proven handed;
-	int rc = mst_handoff_take(&l->handoff, &handed);
+	struct proven handed;
+	int rc = handoff_take(&l->handoff, &handed);
 
 	if (rc != 0)
 		return rc;

@@ -10,11 +10,42 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/clock.h"
 #include "common/transport/stream.h"
 #include "common/wire/message.h"
-#include "server/control/connections/flood.h"
 #include "server/core/ledger/ledger.h"
 #include "server/data/session.h"
+
+/*
+ * How many messages of one peer are handled, and when there were too many of them. Pure.
+ *
+ * Time is cut into periods. In each, so many messages of a peer are handled; what else it has sent
+ * waits for the next. A peer of which something waits at the end of each of many periods, one after
+ * the other, is flooding. The periods are counted, and not the time: whatever has come while the
+ * server stood still is handled, and a peer that has paused for a period begins anew.
+ */
+#define MST_FLOOD_MESSAGES 128u /* that are handled in a period */
+#define MST_FLOOD_PERIOD_NS MST_MS
+#define MST_FLOOD_PERIODS 1024u /* one after the other in which more had come: a flood */
+
+/* Of one peer. Begins zeroed. */
+struct mst_flood {
+	uint64_t since_ns; /* when the present period began */
+	uint32_t handled;  /* messages in it */
+	bool more;         /* and another one had come */
+	uint32_t periods;  /* the last ones in which that was so, one after the other */
+};
+
+/* A message of the peer is there. Return: it may be handled now, and is counted. */
+bool mst_flood_admits(struct mst_flood *f, uint64_t now_ns);
+/* The message that was admitted last has to wait after all: it is admitted once more. */
+void mst_flood_again(struct mst_flood *f);
+
+/* Is the peer flooding? Then nothing of it is admitted any more. */
+static inline bool mst_flood_is_one(const struct mst_flood *f)
+{
+	return f->periods >= MST_FLOOD_PERIODS;
+}
 
 enum mst_conn_role {
 	MST_CONN_NEW,     /* the peer has not said what it is */

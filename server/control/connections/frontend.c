@@ -12,7 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "server/control/connections/askers.h"
+#include "server/control/connections/places.h"
 
 #define EVENTS 64
 

@@ -8,10 +8,30 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "server/core/policy/number.h"
+
+/* ---- numbers ---- */
+
+const char *mst_number_parse(const char *text, const struct mst_number *number, double *out)
+{
+	size_t len = strspn(text, number->whole ? "-0123456789" : "0123456789.");
+	char copy[32], *end;
+
+	if (len == 0 || len >= sizeof(copy))
+		return NULL;
+	memcpy(copy, text, len);
+	copy[len] = '\0';
+	double value = strtod(copy, &end);
+	if (*end != '\0' || !(value >= number->min && value <= number->max))
+		return NULL;
+	*out = value;
+	return text + len;
+}
+
+/* ---- the table ---- */
 
 /* What a number after the colon means. */
 enum parameter {

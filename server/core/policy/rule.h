@@ -78,4 +78,15 @@ uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step
 /* Does the step commit now? Never without any contribution. */
 bool mst_rule_met(const struct mst_rule *rule, const struct mst_rule_step *step);
 
+/* The numbers in a policy as a user types it: "4", "-1", "0.5". Pure. */
+struct mst_number {
+	double min, max;
+	bool whole; /* the number has no fraction */
+};
+
+/* Reads a decimal number in the range. strtod() alone would also take blanks, "inf" and
+ * hexadecimal.
+ * Return: what follows the number, or NULL. */
+const char *mst_number_parse(const char *text, const struct mst_number *number, double *out);
+
 #endif

@@ -33,7 +33,7 @@
 #include "common/base/crc32c.h"
 #include "common/base/text.h"
 #include "server/core/policy/controller_row.h"
-#include "server/core/policy/number.h"
+#include "server/core/policy/rule.h"
 
 #define START_DEFAULT 1u
 #define INTERVAL_DEFAULT 100u

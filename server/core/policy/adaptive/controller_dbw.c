@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "server/core/policy/controller_row.h"
-#include "server/core/policy/number.h"
+#include "server/core/policy/rule.h"
 
 /* Less than this times as much is as much. */
 #define MORE (1 + 1e-6)

@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "server/core/policy/controller_row.h"
-#include "server/core/policy/number.h"
+#include "server/core/policy/rule.h"
 
 /* Defaults, as we recall them from the paper. */
 #define DEVIATIONS 1.0

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "client/api/handle.h"
-#include "client/local/squares.h"
+#include "client/local/clip.h"
 #include "tests/unit/client/client_case.h"
 #include "tests/ut.h"
 

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "common/digits/dataset.h"
-#include "common/digits/strokes.h"
 
 static char directory[] = "digits_dataset.XXXXXX"; /* in the working directory */
 static char why[8192];
