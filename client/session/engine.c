@@ -34,7 +34,7 @@ enum muster_hint mst_hint_read(const struct mst_hint *h)
 {
 	/* Relaxed: hints, of which each stands for itself. The partner of `word` is the leader's
 	 * plain put of eight aligned bytes, which is never seen torn. In a child of fork(), whose
-	 * handle is over, there may be no memory behind it. */
+	 * handle is over, there may be no memory any more. */
 	if (atomic_load_explicit(&h->over, memory_order_relaxed) || mst_control_over(h->control))
 		return MUSTER_GIVE_UP;
 	uint64_t word = atomic_load_explicit(h->word, memory_order_relaxed);

@@ -2,7 +2,7 @@
 /*
  * Digits drawn by the program itself, for when no data are at hand: pen strokes, bent, turned,
  * sheared, scaled, moved, thick or thin, on noisy paper. A task worth learning: a linear model
- * stays well behind a network with a hidden layer.
+ * learns it clearly less well than a network with a hidden layer.
  *
  * A digit is a few lines and elliptic arcs in the unit square (x to the right, y down). They are
  * cut into short segments, each end of which goes through the writer's hand: a smooth bend, then

@@ -17,7 +17,7 @@ struct mst_doctor_network {
 
 extern const struct mst_doctor_network mst_doctor_networks[]; /* the last has no check */
 
-/* Whose writes are called so; NULL: nobody's. */
+/* The network whose check has this name; NULL: there is none. */
 const struct mst_doctor_network *mst_doctor_network_of(const char *check);
 
 #define MST_DOCTOR_LISTENS_ON "verbs" /* unless --transport says otherwise */

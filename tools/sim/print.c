@@ -86,7 +86,7 @@ static json_t *json_point(const struct mst_sim_point *p)
 			 json_number(p->error), "loss", json_number(p->loss));
 }
 
-/* Of one job; NULL: no memory. */
+/* The errors of one job; NULL: no memory. */
 static json_t *json_errors(const struct mst_sim_figures *f)
 {
 	json_t *list = json_array();

@@ -30,7 +30,7 @@ enum { WAKE_CHANGE, WAKE_BEAT, WAKE_HEARD, WAKE_COUNT };
 struct mst_sim_world {
 	const struct mst_sim_cfg *cfg;
 	struct mst_sim_figures *figures;
-	/* Who decides: one of the two. */
+	/* One of the two decides. */
 	struct mst_ledger *ledger;
 	struct mst_sim_tickets *tickets;
 	struct mst_sim_trainer *trainer; /* NULL: nothing is trained */

@@ -78,7 +78,7 @@ static json_t *trials_json(const struct mst_tune_share *t)
 	return out;
 }
 
-/* Of a share whose runs have not all ended, the means are null. */
+/* The means of a share are null while its runs have not all ended. */
 static json_t *share_json(const struct mst_tune_share *t)
 {
 	return json_pack("{s:f, s:s, s:o, s:o, s:o, s:o, s:o}", "share", t->share, "policy",

@@ -13,7 +13,7 @@
  * interval from no bsp to nothing else is halved again and again. It is taken for granted that a
  * share that is enough is enough for all larger ones, too. Pure.
  */
-/* Of the values of some runs. */
+/* Mean and spread of the values of some runs. */
 struct mst_spread {
 	double mean;
 	double deviation; /* of the sample, with n - 1; 0 of one value */

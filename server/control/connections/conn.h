@@ -24,16 +24,16 @@
  * the other, is flooding. The periods are counted, and not the time: whatever has come while the
  * server stood still is handled, and a peer that has paused for a period begins anew.
  */
-#define MST_FLOOD_MESSAGES 128u /* that are handled in a period */
+#define MST_FLOOD_MESSAGES 128u /* handled in a period at most */
 #define MST_FLOOD_PERIOD_NS MST_MS
-#define MST_FLOOD_PERIODS 1024u /* one after the other in which more had come: a flood */
+#define MST_FLOOD_PERIODS 1024u /* so many consecutive periods with more messages are a flood */
 
-/* Of one peer. Begins zeroed. */
+/* The counts of one peer. Begins zeroed. */
 struct mst_flood {
 	uint64_t since_ns; /* when the present period began */
 	uint32_t handled;  /* messages in it */
-	bool more;         /* and another one had come */
-	uint32_t periods;  /* the last ones in which that was so, one after the other */
+	bool more;         /* a further message came in it, and waits */
+	uint32_t periods;  /* consecutive periods up to now at whose end a message waited */
 };
 
 /* A message of the peer is there. Return: it may be handled now, and is counted. */

@@ -192,8 +192,8 @@ static uint32_t count_of_host(const struct mst_places *p, const struct mst_conn 
 	return count;
 }
 
-/* Of the hosts that have at least @least watchers of this standing, one of the host that has most:
- * the one that has been silent longest. */
+/* Takes the host that has most watchers of this standing, and at least @least.
+ * Return: the one of them that has been silent longest. */
 static struct mst_conn *of_largest_host(const struct mst_places *p, enum asker_standing standing,
 					uint32_t least)
 {

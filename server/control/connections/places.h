@@ -63,11 +63,12 @@ struct mst_conn *mst_places_next(const struct mst_places *p, const struct mst_ra
 				 uint32_t *i);
 
 /*
- * Who of those that ask gives its place to another, when all their places are taken. Pure.
+ * mst_askers_yield() chooses the watcher that gives its place to another peer when all places are
+ * taken. Pure.
  *
  * With certificates, an operator always finds a place, and so does an observer, unless operators
- * have all of them. Without certificates nobody proves anything: there who has asked for a change
- * of the job, which only an operator may, is taken for one.
+ * have all of them. Without certificates nobody proves anything: there a peer that has asked for a
+ * change of the job, which only an operator may, is taken for one.
  */
 /* The watcher that gives its place to @c. To an operator or an observer it is one that is neither,
  * or else an observer; in both cases the one that has been silent longest of the host that has most
