@@ -188,6 +188,41 @@ void mst_changed(struct mst_ledger *l, struct mst_member *m)
 	mst_waits_for(&l->waits, m, m->asks ? MST_WAIT_TRIAL : MST_WAIT_ITSELF);
 }
 
+static void begin_if_due(struct mst_ledger *l)
+{
+	if (!mst_life_begin_if_due(l))
+		return;
+	mst_save_started(l);
+	mst_step_open(l);
+	mst_life_bound(l);
+	mst_ask_try_all(l);
+}
+
+static void commit_if_due(struct mst_ledger *l)
+{
+	/* A version whose rate depends on a distance starts from one that is known: so there is
+	 * one at a time, and its record stays until its rate is in it. */
+	if (l->cfg.distance > 0 && mst_reduce_is_due(l))
+		return;
+	const struct mst_record *record = mst_step_commit_if_due(l);
+	if (record == NULL)
+		return;
+	mst_save_committed(l);
+	mst_late_release_all(l);
+	mst_step_control(l, record);
+	mst_step_open(l);
+	mst_ask_new_version(l);
+	mst_step_preempt(l);
+}
+
+static void finish_if_due(struct mst_ledger *l)
+{
+	if (!mst_life_finish_if_due(l))
+		return;
+	mst_save_at_end(l, !mst_reduce_is_due(l));
+	mst_life_tell_finish(l);
+}
+
 /* One thing may follow from another, so this repeats until nothing is decided any more. For
  * example: answering an ask may end a session that is behind the history, which may meet the
  * condition of a commit, which lets other workers go on. */
@@ -195,13 +230,14 @@ void mst_settle(struct mst_ledger *l)
 {
 	uint32_t before;
 
+	begin_if_due(l);
 	do {
 		before = l->queue_count;
 		mst_step_revive(l);
-		mst_step_commit_if_due(l);
+		commit_if_due(l);
 		mst_late_release_if_needed(l);
 		judge_end(l);
-		mst_life_finish_if_due(l);
+		finish_if_due(l);
 		mst_handing_settle(l);
 		mst_ask_judge_all(l);
 	} while (l->queue_count != before);
@@ -350,7 +386,7 @@ void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns)
 
 uint64_t mst_ledger_deadline(const struct mst_ledger *l)
 {
-	return mst_life_deadline(l);
+	return mst_life_deadline(l, mst_handing_deadline(l));
 }
 
 const struct mst_record *mst_ledger_record(const struct mst_ledger *l, uint32_t buffer)

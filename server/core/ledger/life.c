@@ -105,15 +105,20 @@ static bool makes_last_version(struct mst_ledger *l)
 	return (stopped ? mst_step_due(l) : l->entry_count > 0) || !is_settled(l);
 }
 
-void mst_life_finish_if_due(struct mst_ledger *l)
+bool mst_life_finish_if_due(struct mst_ledger *l)
 {
 	if (l->phase == MST_PHASE_ENDED || !l->end_due || makes_last_version(l))
-		return;
+		return false;
 	MST_ASSERT(!l->settling || mst_finish_failed(l->end_why) || l->entry_count == 0);
 	l->phase = MST_PHASE_ENDED;
 	mst_ask_try_all(l);
-	mst_save_at_end(l);
+	return true;
+}
+
+void mst_life_tell_finish(struct mst_ledger *l)
+{
 	struct mst_decision *d = mst_decide(l, MST_DO_FINISH, NULL);
+
 	d->finish.why = l->end_why;
 	d->finish.version = l->store.newest;
 }
@@ -166,7 +171,7 @@ void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev)
 
 /* Clocks that a checkpoint has kept are not all alike. A rank that was ahead owes what it had
  * given: the bound holds for its first ask, too. */
-static void bound_those_ahead(struct mst_ledger *l)
+void mst_life_bound(struct mst_ledger *l)
 {
 	uint64_t least = mst_step_clock_min(l);
 
@@ -177,13 +182,14 @@ static void bound_those_ahead(struct mst_ledger *l)
 	}
 }
 
-/* To be called when the first version is in its buffer, or if every worker has the same start state
- * itself. */
-static void start_job(struct mst_ledger *l)
+bool mst_life_begin_if_due(struct mst_ledger *l)
 {
 	uint32_t buffer = 0;
-	bool taken = mst_store_take(&l->store, l->store.first, &buffer);
 
+	if (!l->begins)
+		return false;
+	l->begins = false;
+	bool taken = mst_store_take(&l->store, l->store.first, &buffer);
 	MST_ASSERT(l->phase == MST_PHASE_GATHERING);
 	MST_ASSERT(taken && buffer == 0); /* SEND_STATE has named this buffer */
 	l->phase = MST_PHASE_RUNNING;
@@ -195,10 +201,7 @@ static void start_job(struct mst_ledger *l)
 	struct mst_decision *d = mst_decide(l, MST_DO_START, NULL);
 	d->commit.version = l->store.first;
 	d->commit.buffer = buffer;
-	mst_save_started(l);
-	mst_step_open(l);
-	bound_those_ahead(l);
-	mst_ask_try_all(l);
+	return true;
 }
 
 static bool somebody_sends(const struct mst_ledger *l)
@@ -230,7 +233,7 @@ static void start_if_all_have(struct mst_ledger *l)
 	struct mst_member *m = l->lacks_tensors ? &l->member[0] : lowest_that_offers(l);
 	if ((l->has_start_state && !l->lacks_tensors) ||
 	    (m == NULL && l->cfg.owner == MUSTER_WORKERS_OWN)) {
-		start_job(l);
+		l->begins = true; /* the first version is in its buffer, or with every worker */
 	} else if (m == NULL) {
 		mst_life_end(l, MST_FINISH_NO_START);
 	} else if (!somebody_sends(l)) {
@@ -577,7 +580,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 }
 
 /* Leases have no deadline, because they are judged at the next tick after each MST_EV_HEARD. */
-uint64_t mst_life_deadline(const struct mst_ledger *l)
+uint64_t mst_life_deadline(const struct mst_ledger *l, uint64_t handing_ns)
 {
 	uint64_t due = l->phase == MST_PHASE_GATHERING ? l->join_until : MST_NEVER;
 
@@ -587,7 +590,7 @@ uint64_t mst_life_deadline(const struct mst_ledger *l)
 	due = earlier(due, end_deadline(l));
 	due = earlier(due, mst_trigger_deadline(l));
 	due = earlier(due, mst_late_deadline(l));
-	due = earlier(due, mst_handing_deadline(l));
+	due = earlier(due, handing_ns);
 	if (waits_for_workers(l))
 		due = earlier(due, step_waits_until(l));
 	return mst_listening_when(&l->listening, due);

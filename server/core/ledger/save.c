@@ -78,9 +78,8 @@ static void save_newest(struct mst_ledger *l)
 
 /* Of a job that has failed the newest version can be saved too, unless that version is why it has
  * failed, or a part of it is lost, or it will never be made. */
-void mst_save_at_end(struct mst_ledger *l)
+void mst_save_at_end(struct mst_ledger *l, bool made)
 {
-	bool made = !mst_reduce_is_due(l);
 	bool lost = l->end_why == MST_FINISH_SPOILT || l->end_why == MST_FINISH_SERVER;
 
 	if (!lost && (made || !mst_finish_failed(l->end_why)))

@@ -117,6 +117,7 @@ struct mst_ledger {
 	bool settling;    /* SETTLE has been decided */
 	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
+	bool begins;        /* all is there that the job starts with */
 	bool lacks_tensors; /* the job has its start state from a checkpoint, and no tensor table */
 	struct mst_reduction reduction;
 
@@ -235,8 +236,16 @@ void mst_life_rest(struct mst_ledger *l, struct mst_member *m, bool rests);
 void mst_life_look(struct mst_ledger *l, uint64_t now_ns);
 void mst_life_heard(struct mst_ledger *l, uint64_t heard_ns, uint64_t now_ns);
 void mst_life_tick(struct mst_ledger *l);
-void mst_life_finish_if_due(struct mst_ledger *l);
-uint64_t mst_life_deadline(const struct mst_ledger *l);
+/* Ends the job if that is due, but for what is said of it. Return: true if it has ended now. */
+bool mst_life_finish_if_due(struct mst_ledger *l);
+void mst_life_tell_finish(struct mst_ledger *l);
+/* Starts the job if that is due; its first step is still to be opened.
+ * Return: true if it has started now. */
+bool mst_life_begin_if_due(struct mst_ledger *l);
+/* The first step is open: has the bound hold for the ranks that a checkpoint has kept ahead. */
+void mst_life_bound(struct mst_ledger *l);
+/* @handing_ns: when what is handed from worker to worker has a timer that is due. */
+uint64_t mst_life_deadline(const struct mst_ledger *l, uint64_t handing_ns);
 
 /* judge.c */
 void mst_judge_full(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
@@ -259,7 +268,12 @@ struct mst_rule_step mst_step_view(const struct mst_ledger *l);
 void mst_step_arrived(struct mst_ledger *l, uint64_t version);
 /* Is a commit due, whether or not a buffer is free for it? */
 bool mst_step_due(const struct mst_ledger *l);
-void mst_step_commit_if_due(struct mst_ledger *l);
+/* Commits the open step if that is due, and nothing more: the next step is still to be opened.
+ * Return: the record of the version; NULL: nothing is committed. */
+const struct mst_record *mst_step_commit_if_due(struct mst_ledger *l);
+void mst_step_control(struct mst_ledger *l, const struct mst_record *r);
+/* Under a rule that preempts, tells the members that compute that another step is open. */
+void mst_step_preempt(struct mst_ledger *l);
 /* @controller: NULL: there is none. */
 void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule,
 		     const struct mst_controller *controller);
@@ -294,8 +308,8 @@ void mst_save_resume(struct mst_ledger *l);
 void mst_save_started(struct mst_ledger *l);
 /* A version has been committed: has it saved if that is due. */
 void mst_save_committed(struct mst_ledger *l);
-/* The job ends. */
-void mst_save_at_end(struct mst_ledger *l);
+/* The job ends. @made: the shards have made the newest version, or nothing keeps them from it. */
+void mst_save_at_end(struct mst_ledger *l, bool made);
 /* A server is lost, which ends the job: what it has not written fails. */
 void mst_save_server_lost(struct mst_ledger *l, uint32_t shard);
 void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev);

@@ -237,10 +237,12 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 
 /* A member that has no ask open computes; under a rule that preempts its gradient cannot count any
  * more. */
-static void preempt(struct mst_ledger *l)
+void mst_step_preempt(struct mst_ledger *l)
 {
 	const struct mst_census *c = &l->census;
 
+	if (!l->rule.preempt)
+		return;
 	for (uint32_t rank = mst_census_next(c, MST_STANDS_BUSY, 0); rank != MST_RANK_NONE;
 	     rank = mst_census_next(c, MST_STANDS_BUSY, rank + 1))
 		mst_advise(l, &l->member[rank], false);
@@ -255,7 +257,7 @@ static uint32_t count_live(const struct mst_ledger *l)
 
 /* Asks the controller for the rule of the next step, unless another policy is about to come into
  * force, or no step follows. */
-static void control(struct mst_ledger *l, const struct mst_record *r)
+void mst_step_control(struct mst_ledger *l, const struct mst_record *r)
 {
 	struct mst_commit_view view = {
 		.gradients = r->entry_count,
@@ -294,14 +296,7 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	d->commit.buffer = buffer;
 	d->commit.read = l->compared;
 	mst_ask_let_go(l, &l->compared);
-	mst_save_committed(l);
 	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
-	mst_late_release_all(l);
-	control(l, &l->record[buffer]);
-	mst_step_open(l);
-	mst_ask_new_version(l);
-	if (l->rule.preempt)
-		preempt(l);
 }
 
 /* When the job is about to end, what is counted is committed even if the rule still waits for more:
@@ -318,16 +313,14 @@ bool mst_step_due(const struct mst_ledger *l)
 	return !mst_finish_failed(l->end_why);
 }
 
-void mst_step_commit_if_due(struct mst_ledger *l)
+const struct mst_record *mst_step_commit_if_due(struct mst_ledger *l)
 {
 	uint32_t buffer;
 
-	/* A version whose rate depends on a distance starts from one that is known: so there is
-	 * one at a time, and its record stays until its rate is in it. */
-	if (l->cfg.distance > 0 && mst_reduce_is_due(l))
-		return;
-	if (mst_step_due(l) && mst_store_take(&l->store, l->store.newest + 1, &buffer))
-		commit(l, buffer);
+	if (!mst_step_due(l) || !mst_store_take(&l->store, l->store.newest + 1, &buffer))
+		return NULL;
+	commit(l, buffer);
+	return &l->record[buffer];
 }
 
 /* A change that only lowers the number of contributions needed takes effect at once, any other
