@@ -15,8 +15,8 @@
 
 #include "common/wire/lane.h"
 #include "muster/muster.h"
+#include "server/core/ledger/decision.h"
 #include "server/core/ledger/fates.h"
-#include "server/core/ledger/ledger.h"
 
 enum mst_member_state {
 	MST_MEMBER_ABSENT, /* no session */

@@ -33,6 +33,9 @@
 
 #include "common/base/listening.h"
 #include "server/core/ledger/census.h"
+#include "server/core/ledger/config.h"
+#include "server/core/ledger/decision.h"
+#include "server/core/ledger/event.h"
 #include "server/core/ledger/ledger.h"
 #include "server/core/ledger/member.h"
 #include "server/core/ledger/outliers.h"

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/core/ledger/decision.h"
+
+#include <errno.h>
+
+int mst_evict_error(enum mst_evict_why why)
+{
+	switch (why) {
+	case MST_EVICT_LEFT:
+		return 0;
+	case MST_EVICT_STALE:
+	case MST_EVICT_NO_STATE:
+	case MST_EVICT_OUTRUN:
+		return -ESTALE;
+	case MST_EVICT_INVALID:
+		return -EPROTO;
+	default:
+		return -ENOTCONN;
+	}
+}
+
+int mst_finish_error(enum mst_finish_why why)
+{
+	switch (why) {
+	case MST_FINISH_NO_START:
+		return -EINVAL;
+	case MST_FINISH_STOPPED:
+		return -ENOTCONN;
+	case MST_FINISH_JOIN_TIMEOUT:
+	case MST_FINISH_TOO_FEW:
+	case MST_FINISH_LOSS:
+	case MST_FINISH_SERVER:
+	case MST_FINISH_SPOILT:
+		return -EHOSTDOWN;
+	default:
+		return 0;
+	}
+}
