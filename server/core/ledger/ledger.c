@@ -11,7 +11,20 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/phases/answers.h"
+#include "server/core/ledger/phases/finish.h"
+#include "server/core/ledger/phases/handing.h"
+#include "server/core/ledger/phases/judge.h"
+#include "server/core/ledger/phases/lend.h"
+#include "server/core/ledger/phases/opening.h"
+#include "server/core/ledger/phases/reduce.h"
+#include "server/core/ledger/phases/save.h"
+#include "server/core/ledger/phases/sessions.h"
+#include "server/core/ledger/phases/timers.h"
+#include "server/core/ledger/settle.h"
+#include "server/core/ledger/state/asks.h"
+#include "server/core/ledger/state/life.h"
+#include "server/core/ledger/state/state.h"
 
 /* The most decisions that one event can cause: every session ends with all its slots cancelled, a
  * commit advises and answers every worker and may have it rest, and some decisions that come once.
@@ -144,17 +157,6 @@ void mst_ledger_free(struct mst_ledger *l)
 	free(l);
 }
 
-struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kind,
-				const struct mst_member *m)
-{
-	MST_ASSERT(l->queue_count < l->queue_size);
-	struct mst_decision *d = &l->queue[(l->queue_head + l->queue_count++) % l->queue_size];
-	*d = (struct mst_decision){ .kind = kind };
-	if (m != NULL)
-		d->who = (struct mst_identity){ m->rank, m->incarnation };
-	return d;
-}
-
 /* The next contribution is judged only when all decisions on the one before have been taken. So a
  * record is read before a later commit can name its buffer again. */
 bool mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
@@ -169,79 +171,6 @@ bool mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
 	if (--l->queue_count == 0)
 		l->queue_head = 0; /* begin at 0 again, so that the same few cache lines are used */
 	return true;
-}
-
-/* Ends the job if it has reached its number of commits or samples. */
-static void judge_end(struct mst_ledger *l)
-{
-	if (l->phase != MST_PHASE_RUNNING)
-		return;
-	if (mst_has_commits(l))
-		mst_life_end(l, MST_FINISH_COMMITS);
-	else if (mst_has_samples(l))
-		mst_life_end(l, MST_FINISH_SAMPLES);
-}
-
-void mst_changed(struct mst_ledger *l, struct mst_member *m)
-{
-	mst_census_note(&l->census, m, l->cfg.slots, l->cfg.shards);
-	mst_waits_for(&l->waits, m, m->asks ? MST_WAIT_TRIAL : MST_WAIT_ITSELF);
-}
-
-static void begin_if_due(struct mst_ledger *l)
-{
-	if (!mst_life_begin_if_due(l))
-		return;
-	mst_save_started(l);
-	mst_step_open(l);
-	mst_life_bound(l);
-	mst_ask_try_all(l);
-}
-
-static void commit_if_due(struct mst_ledger *l)
-{
-	/* A version whose rate depends on a distance starts from one that is known: so there is
-	 * one at a time, and its record stays until its rate is in it. */
-	if (l->cfg.distance > 0 && mst_reduce_is_due(l))
-		return;
-	const struct mst_record *record = mst_step_commit_if_due(l);
-	if (record == NULL)
-		return;
-	mst_save_committed(l);
-	mst_late_release_all(l);
-	mst_step_control(l, record);
-	mst_step_open(l);
-	mst_ask_new_version(l);
-	mst_step_preempt(l);
-}
-
-static void finish_if_due(struct mst_ledger *l)
-{
-	if (!mst_life_finish_if_due(l))
-		return;
-	mst_save_at_end(l, !mst_reduce_is_due(l));
-	mst_life_tell_finish(l);
-}
-
-/* One thing may follow from another, so this repeats until nothing is decided any more. For
- * example: answering an ask may end a session that is behind the history, which may meet the
- * condition of a commit, which lets other workers go on. */
-void mst_settle(struct mst_ledger *l)
-{
-	uint32_t before;
-
-	begin_if_due(l);
-	do {
-		before = l->queue_count;
-		mst_step_revive(l);
-		commit_if_due(l);
-		mst_late_release_if_needed(l);
-		judge_end(l);
-		finish_if_due(l);
-		mst_handing_settle(l);
-		mst_ask_judge_all(l);
-	} while (l->queue_count != before);
-	MST_ASSERT(l->waits.set[MST_WAIT_TRIAL].count == 0);
 }
 
 /* A worker that has sent leave closes its connections next. If the session ended there, a header
@@ -330,11 +259,11 @@ static void handle_data(struct mst_ledger *l, struct mst_member *m,
 void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, uint64_t now_ns)
 {
 	MST_ASSERT(l->queue_count == 0); /* decisions_max() is for one event */
-	mst_life_look(l, now_ns);
+	mst_timers_look(l, now_ns);
 	if (ev->kind == MST_EV_JOIN) {
 		mst_life_join(l, ev);
 	} else if (ev->kind == MST_EV_HEARD) {
-		mst_life_heard(l, ev->heard_ns, now_ns);
+		mst_timers_heard(l, ev->heard_ns, now_ns);
 		return; /* the next tick decides what follows */
 	} else if (ev->kind == MST_EV_POLICY) {
 		mst_step_policy(l, &ev->rule, ev->controller);
@@ -369,8 +298,8 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 
 void mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
 {
-	mst_life_look(l, now_ns);
-	mst_life_tick(l);
+	mst_timers_look(l, now_ns);
+	mst_timers_tick(l);
 	mst_settle(l);
 }
 
@@ -386,7 +315,7 @@ void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns)
 
 uint64_t mst_ledger_deadline(const struct mst_ledger *l)
 {
-	return mst_life_deadline(l, mst_handing_deadline(l));
+	return mst_timers_deadline(l, mst_handing_deadline(l));
 }
 
 const struct mst_record *mst_ledger_record(const struct mst_ledger *l, uint32_t buffer)
@@ -397,9 +326,7 @@ const struct mst_record *mst_ledger_record(const struct mst_ledger *l, uint32_t 
 
 const struct mst_record *mst_ledger_record_of(const struct mst_ledger *l, uint64_t version)
 {
-	uint32_t buffer;
-
-	return mst_store_find(&l->store, version, &buffer) ? &l->record[buffer] : NULL;
+	return mst_record_of(l, version);
 }
 
 uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
@@ -415,7 +342,7 @@ uint32_t mst_ledger_buffers(const struct mst_ledger_cfg *cfg)
 
 uint64_t mst_ledger_version(const struct mst_ledger *l)
 {
-	return l->store.newest == MST_VERSION_NONE ? l->store.first : l->store.newest;
+	return mst_store_version(&l->store);
 }
 
 bool mst_ledger_started(const struct mst_ledger *l)
@@ -448,6 +375,11 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
 		.asks = m->asks,
 		.clock = m->clock,
 	};
+}
+
+void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)
+{
+	mst_save_keep(l, out);
 }
 
 double mst_ledger_norm_median(const struct mst_ledger *l)

@@ -31,14 +31,14 @@ enum mst_wait {
 	MST_WAIT_ITSELF, /* a change of the member or of the job's phase; or there is no ask */
 	MST_WAIT_TRIAL,  /* nothing that is known: the ask is to be tried */
 	MST_WAIT_COMMIT, /* the commit of the open step */
-	MST_WAIT_LATE,   /* the same, for the worker's contribution was late; see late.c */
+	MST_WAIT_LATE,   /* the same, for the worker's contribution was late; see state/late.h */
 	MST_WAIT_CLOCK,  /* the slowest members: the clock bound holds the ask back */
 	MST_WAIT_ROOM,   /* a version buffer that nobody holds */
 	MST_WAITS
 };
 
-/* How a member comes back that lacks versions which are gone (handing.c). All but UP_TO_DATE are
- * left out of the steps. */
+/* How a member comes back that lacks versions which are gone (state/behind.h). All but UP_TO_DATE
+ * are left out of the steps. */
 enum mst_behind {
 	MST_UP_TO_DATE,
 	MST_BEHIND_WAITS,   /* for a state of another worker */
@@ -124,7 +124,7 @@ struct mst_member {
 	bool start_called, offers, sends_state;
 	uint64_t leave_seq;
 
-	/* Where workers own: how the session gives and takes states (handing.c). */
+	/* Where workers own: how the session gives and takes states (phases/handing.h). */
 	bool comes_back; /* it gives and takes them */
 	bool took; /* its version came with a state: it has neither its record nor its bytes */
 	enum mst_behind behind;

@@ -69,6 +69,11 @@ bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer)
 	return false;
 }
 
+uint64_t mst_store_version(const struct mst_store *s)
+{
+	return s->newest == MST_VERSION_NONE ? s->first : s->newest;
+}
+
 /* A version that is held and also kept counts twice, since it will still be held when it is kept no
  * more. */
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer)

@@ -48,6 +48,9 @@ void mst_store_begin_with(struct mst_store *s, uint64_t first);
  * the first. Return: false if no buffer is free; nothing has changed then. */
 bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer);
 
+/* The newest version; while there is none, the one that comes first. */
+uint64_t mst_store_version(const struct mst_store *s);
+
 /* How many buffers would always be left for commits if @buffer stayed held: those that neither the
  * kept versions, other holders nor a version that is saved need. */
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer);

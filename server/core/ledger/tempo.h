@@ -34,7 +34,7 @@ uint64_t mst_tempo_last(const struct mst_tempo *t);
 struct mst_stride {
 	uint64_t answered_ns; /* when it was last answered; 0: its contribution has come since */
 	struct mst_tempo tempo;
-	uint32_t slow_windows; /* in a row: stragglers.c */
+	uint32_t slow_windows; /* in a row: phases/control.h */
 	bool put_to_rest;      /* it rests because it is a straggler */
 };
 

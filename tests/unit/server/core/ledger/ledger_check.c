@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/state/asks.h"
+#include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/state.h"
 
 static char complaint[160];
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/optim/kernels.h"
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/state/state.h"
 #include "tests/unit/server/core/ledger/ledger_job.h"
 #include "tests/ut.h"
 

@@ -5,7 +5,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/rand.h"
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/state/behind.h"
+#include "server/core/ledger/state/state.h"
 #include "tests/unit/server/core/ledger/ledger_job.h"
 #include "tests/ut.h"
 
@@ -213,7 +214,7 @@ static void nobody_waits_for_ever(bool pushing)
 		look();
 	}
 	for (uint32_t rank = 0; rank < WORKERS && !w.over; rank++)
-		CU_ASSERT_FALSE(mst_handing_holds(&w.job.ledger->member[rank]));
+		CU_ASSERT_FALSE(mst_behind_holds(&w.job.ledger->member[rank]));
 }
 
 static void live(uint64_t seed)

@@ -1,51 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Contributions. Every shard reports each of them. When the last shard has, it is judged once, in
- * the order of seq, by the rule in force at that time (PROTOCOL 3 and 4).
- */
+#include "server/core/ledger/phases/judge.h"
+
 #include <math.h>
 
 #include "common/base/assert.h"
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/state/asks.h"
+#include "server/core/ledger/state/late.h"
+#include "server/core/ledger/state/life.h"
+#include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/trigger.h"
+#include "server/core/ledger/state/verdict.h"
 #include "server/core/policy/factor.h"
-
-/* Of the mean gradient over the samples, so that contributions of different sizes can be compared;
- * and with the factor that the worker has it counted with. */
-static double norm_of(const struct mst_ledger *l, const struct mst_pending_header *p)
-{
-	const struct mst_lane_header *h = &p->header;
-	double norm = h->flags & MST_HEADER_NORM ? h->norm : (double)NAN;
-
-	if (h->flags & (MST_HEADER_EMPTY | MST_HEADER_PASS))
-		return (double)NAN;
-	if (l->cfg.norm_limit > 0)
-		norm = sqrt(p->squares);
-	if (h->flags & MST_HEADER_CLIPPED)
-		norm *= (double)h->clip;
-	return h->flags & MST_HEADER_SUM ? norm / h->weight : norm;
-}
-
-static bool weight_is_sane(double weight)
-{
-	return weight >= MST_WEIGHT_MIN && weight <= MST_WEIGHT_MAX;
-}
-
-static void tell(struct mst_ledger *l, struct mst_member *m, const struct mst_pending_header *p,
-		 enum muster_verdict verdict)
-{
-	const struct mst_lane_header *h = &p->header;
-	uint64_t counted_in = verdict == MUSTER_COUNTED ? l->store.newest + 1 : 0;
-	struct mst_decision *d = mst_decide(l, MST_DO_VERDICT, m);
-
-	d->verdict.seq = h->seq;
-	d->verdict.tag = h->tag;
-	d->verdict.slot = h->slot;
-	d->verdict.verdict = verdict;
-	d->verdict.counted_in = counted_in;
-	d->verdict.norm = norm_of(l, p);
-	d->verdict.samples = weight_is_sane(h->weight) ? h->weight : 0;
-	mst_fates_add(m->fates, h->seq, verdict, counted_in);
-}
 
 static void regrant(struct mst_ledger *l, struct mst_member *m, uint32_t slot)
 {
@@ -75,8 +40,8 @@ static enum muster_verdict verdict_on_data(struct mst_ledger *l, const struct ms
 {
 	if (p->damaged)
 		return MUSTER_DAMAGED;
-	return mst_outliers_judge(&l->outliers, m->rank, norm_of(l, p)) ? MUSTER_OUTLIER
-									: MUSTER_COUNTED;
+	return mst_outliers_judge(&l->outliers, m->rank, mst_verdict_norm(l, p)) ? MUSTER_OUTLIER
+										 : MUSTER_COUNTED;
 }
 
 static enum muster_verdict verdict_of(struct mst_ledger *l, const struct mst_member *m,
@@ -88,7 +53,7 @@ static enum muster_verdict verdict_of(struct mst_ledger *l, const struct mst_mem
 		return MUSTER_CANCELLED;
 	if (h->flags & MST_HEADER_EMPTY)
 		return verdict_outside(l);
-	if (!weight_is_sane(h->weight) || clips_wrongly(l, h) || h->tag > l->store.newest ||
+	if (!mst_weight_is_sane(h->weight) || clips_wrongly(l, h) || h->tag > l->store.newest ||
 	    l->phase == MST_PHASE_GATHERING)
 		return MUSTER_REFUSED;
 	if (l->store.newest - h->tag > l->rule.window)
@@ -156,6 +121,16 @@ static bool outstays(const struct mst_ledger *l, const struct mst_member *m,
 	       verdict != MUSTER_COUNTED && verdict != MUSTER_CANCELLED && !m->passed;
 }
 
+/* A gradient on this version has arrived, whatever its verdict. */
+static void arrived(struct mst_ledger *l, uint64_t version)
+{
+	struct mst_arrival arrival;
+
+	if (l->phase == MST_PHASE_RUNNING && mst_controller_by_norms(&l->controller) &&
+	    mst_starts_add(&l->starts, version, l->now_ns, &arrival))
+		mst_controller_arrived(&l->controller, &arrival, l->cfg.workers);
+}
+
 /* Judges one contribution: gives its verdict, grants its slot again, and takes the ask that came
  * with it. */
 static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_pending_header *p)
@@ -173,11 +148,11 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_p
 		m->passed = takes_part && l->phase == MST_PHASE_RUNNING;
 	} else {
 		if (takes_part)
-			mst_step_arrived(l, h->tag);
+			arrived(l, h->tag);
 		verdict = takes_part ? verdict_of(l, m, p) : MUSTER_REFUSED;
 		if (verdict == MUSTER_COUNTED)
 			count(l, m, h);
-		tell(l, m, p, verdict);
+		mst_verdict_tell(l, m, p, verdict);
 	}
 	if (h->flags & MST_HEADER_ASK)
 		m->late = verdict == MUSTER_LATE;
@@ -232,13 +207,4 @@ void mst_judge_abandoned(struct mst_ledger *l, struct mst_member *m, uint32_t sh
 	}
 	if (m->pending[slot].abandoned_count == l->cfg.shards)
 		regrant(l, m, slot);
-}
-
-void mst_judge_cancel(struct mst_ledger *l, struct mst_member *m)
-{
-	for (uint64_t seq = m->judged + 1; seq <= m->judged + l->cfg.slots; seq++) {
-		const struct mst_pending_header *p = mst_member_pending(m, l->cfg.slots, seq);
-		if (p != NULL && !(p->header.flags & MST_HEADER_PASS))
-			tell(l, m, p, MUSTER_CANCELLED);
-	}
 }

@@ -1,24 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Workers that come back (PROTOCOL 7). Where workers own the parameters, one that lacks versions
- * which are gone cannot apply the versions that follow. So a worker that is up to date, the donor,
- * is asked for its state, and the state is handed to all that wait at that moment. The versions
- * after it are pinned until they have them, as far as there are buffers.
- *
- * Who is behind takes no part in the steps until it has the newest version, so no step waits for
- * it. A donor has a time to give, and each worker a time to take; whoever exceeds it is not waited
- * for. One state is on its way at a time, and those that come meanwhile wait for the next.
- *
- * A round is what the workers get that wait when it begins: in it, each donor is asked once. A
- * donor that dies, rests, gives nothing, takes too long or is outrun by the job costs them only the
- * time of the next asking.
- */
+#include "server/core/ledger/phases/handing.h"
+
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "server/core/ledger/state.h"
-
-/* The job may outrun a worker so many times in a row. The first may have been its donor's fault. */
-#define OUTRUN_MAX 2u
+#include "server/core/ledger/state/behind.h"
+#include "server/core/ledger/state/life.h"
 
 /* A donor computes first, for up to patience; then it gives, and the leader receives. */
 #define GIVING_PATIENCES 2u
@@ -44,42 +30,6 @@ static struct mst_member *next_behind(struct mst_ledger *l, uint32_t rank)
 
 #define FOR_BEHIND(l, m)                                                                           \
 	for (struct mst_member *m = next_behind(l, 0); m != NULL; m = next_behind(l, m->rank + 1))
-
-static void enter(struct mst_ledger *l, struct mst_member *m, enum mst_behind behind)
-{
-	m->behind = behind;
-	m->behind_ns = l->now_ns;
-	mst_changed(l, m);
-}
-
-void mst_handing_lacks(struct mst_ledger *l, struct mst_member *m)
-{
-	bool again = m->behind == MST_BEHIND_CATCHES;
-
-	m->outrun += again;
-	if (!m->comes_back || l->phase != MST_PHASE_RUNNING || l->end_due) {
-		mst_life_lose(l, m, MST_EVICT_STALE);
-		return;
-	}
-	if (m->outrun >= OUTRUN_MAX) {
-		mst_life_lose(l, m, MST_EVICT_OUTRUN);
-		return;
-	}
-	m->rostered = false;
-	enter(l, m, MST_BEHIND_WAITS);
-	mst_decide(l, MST_DO_BEHIND, m)->state.version = l->store.newest;
-	mst_life_wake_if_alone(l);
-}
-
-void mst_handing_reached(struct mst_ledger *l, struct mst_member *m)
-{
-	if (m->behind != MST_BEHIND_CATCHES)
-		return;
-	m->behind = MST_UP_TO_DATE;
-	m->outrun = 0;
-	if (!m->rests)
-		m->clock = mst_step_clock_min(l);
-}
 
 static bool somebody_waits(struct mst_ledger *l)
 {
@@ -251,7 +201,7 @@ void mst_handing_given(struct mst_ledger *l, struct mst_member *m, uint64_t numb
 	{
 		if (taker->behind != MST_BEHIND_WAITS)
 			continue;
-		enter(l, taker, MST_BEHIND_TAKES);
+		mst_behind_enter(l, taker, MST_BEHIND_TAKES);
 		struct mst_decision *d = mst_decide(l, MST_DO_HAND, taker);
 		d->state.number = h->number;
 		d->state.version = version;
@@ -267,7 +217,7 @@ void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t numb
 	MST_ASSERT(m->asks); /* the ask that found the version gone */
 	m->given = m->ask.have = l->handing.version;
 	m->took = true;
-	enter(l, m, MST_BEHIND_CATCHES);
+	mst_behind_enter(l, m, MST_BEHIND_CATCHES);
 }
 
 /* ---- what follows ---- */

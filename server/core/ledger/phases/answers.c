@@ -1,73 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Asks: when a worker goes on, and with which version (PROTOCOL 7). With an ask a worker also says
- * that it does not read any more what it had, unless it is told to keep it. So asks also decide
- * which version buffers are held.
- */
+#include "server/core/ledger/phases/answers.h"
+
 #include "common/base/assert.h"
 #include "common/base/bitset.h"
-#include "server/core/ledger/state.h"
-
-void mst_ask_let_go(struct mst_ledger *l, uint32_t *buffer)
-{
-	if (*buffer != MST_BUFFER_NONE && mst_store_let_go(&l->store, *buffer))
-		mst_waits_over(&l->waits, l->member, MST_WAIT_ROOM);
-	*buffer = MST_BUFFER_NONE;
-}
-
-/* A member with an ask may be told to keep the version that it reads in place, if that version is
- * still the newest when the ask is answered. So the ask goes on holding that buffer until it is
- * answered or another version is the newest. Otherwise others could be given more to read in place
- * after the buffer was let go, and one buffer too many would be held when it is held again. */
-static void let_go_of_old(struct mst_ledger *l, struct mst_member *m)
-{
-	if (m->asks && m->ask.have != l->store.newest)
-		mst_ask_let_go(l, &m->reads);
-}
-
-bool mst_ask_take(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_ask *ask,
-		  uint64_t after)
-{
-	/* The ledger knows which version the worker has. A worker that claims another one might be
-	 * told to keep a version that it does not have. */
-	if (m->asks || ask->number != m->ask.number + 1 || ask->have != m->given)
-		return false;
-	m->ask = *ask;
-	m->asks = true;
-	m->ask_after = after;
-	m->asked_ns = l->now_ns;
-	let_go_of_old(l, m);
-	/* the worker has gone on, so it does not wait for that copy any more */
-	mst_ask_let_go(l, &m->copies);
-	mst_changed(l, m);
-	return true;
-}
-
-void mst_ask_new_version(struct mst_ledger *l)
-{
-	const struct mst_census *c = &l->census;
-
-	for (uint32_t rank = mst_census_next(c, MST_STANDS_KEEPING, 0); rank != MST_RANK_NONE;
-	     rank = mst_census_next(c, MST_STANDS_KEEPING, rank + 1)) {
-		let_go_of_old(l, &l->member[rank]);
-		mst_changed(l, &l->member[rank]);
-	}
-	mst_waits_over(&l->waits, l->member, MST_WAIT_COMMIT);
-	mst_waits_over(&l->waits, l->member, MST_WAIT_ROOM);
-}
-
-void mst_ask_try_all(struct mst_ledger *l)
-{
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
-		mst_changed(l, &l->member[rank]);
-}
-
-bool mst_ask_bound_parks(const struct mst_ledger *l, const struct mst_member *m, uint64_t clock_min)
-{
-	return l->phase == MST_PHASE_RUNNING && l->rule.release == MST_RELEASE_BOUND &&
-	       m->rostered && mst_member_awaits_answer(m) && m->owes &&
-	       m->clock > clock_min + (uint64_t)l->rule.bound;
-}
+#include "server/core/ledger/state/asks.h"
+#include "server/core/ledger/state/behind.h"
+#include "server/core/ledger/state/late.h"
+#include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/trigger.h"
 
 /* What all asks are judged by. It stays valid while nothing changes. */
 struct view {
@@ -116,7 +56,7 @@ static enum mst_wait waits_for(const struct mst_ledger *l, const struct mst_memb
 {
 	if (l->phase == MST_PHASE_ENDED && mst_member_takes_part(m))
 		return l->store.newest != MST_VERSION_NONE ? MST_WAIT_TRIAL : MST_WAIT_ITSELF;
-	if (l->phase != MST_PHASE_RUNNING || mst_handing_holds(m) || !mst_member_awaits_answer(m))
+	if (l->phase != MST_PHASE_RUNNING || mst_behind_holds(m) || !mst_member_awaits_answer(m))
 		return MST_WAIT_ITSELF;
 	if (m->behind == MST_BEHIND_CATCHES) /* no step waits for it, and it waits for none */
 		return l->settling ? MST_WAIT_ITSELF : MST_WAIT_TRIAL;
@@ -201,8 +141,8 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	uint32_t buffer;
 
 	MST_ASSERT(m->asks && (m->judged >= m->ask_after || l->phase == MST_PHASE_ENDED));
-	if (mst_handing_holds(m) || !mst_store_find(&l->store, version, &buffer)) {
-		mst_handing_lacks(l, m);
+	if (mst_behind_holds(m) || !mst_store_find(&l->store, version, &buffer)) {
+		mst_behind_lacks(l, m);
 		return;
 	}
 	enum mst_where where = place_of(l, m, version, buffer);
@@ -225,7 +165,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	m->took = false;
 	m->until_asked = l->record[buffer].until_asked;
 	if (version == l->store.newest)
-		mst_handing_reached(l, m);
+		mst_behind_reached(l, m);
 	mst_changed(l, m);
 	mst_late_answered(l, m);
 	mst_trigger_answered(l, m);
@@ -238,7 +178,7 @@ static void try(struct mst_ledger *l, struct mst_member *m, const struct view *v
 	m->late = what == MST_WAIT_LATE; /* else it is not held later either */
 	if (what == MST_WAIT_TRIAL && m->behind == MST_BEHIND_CATCHES &&
 	    m->ask.have == l->store.newest && l->phase == MST_PHASE_RUNNING) {
-		mst_handing_reached(l, m); /* it waits for the next step, as one that joins does */
+		mst_behind_reached(l, m); /* it waits for the next step, as one that joins does */
 		mst_changed(l, m);
 		what = MST_WAIT_ITSELF;
 	}
@@ -277,11 +217,4 @@ void mst_ask_answered(struct mst_ledger *l, struct mst_member *m, uint32_t shard
 		return;
 	mst_ask_let_go(l, &m->copies);
 	l->active_ns = l->now_ns;
-}
-
-void mst_ask_drop(struct mst_ledger *l, struct mst_member *m)
-{
-	mst_ask_let_go(l, &m->reads);
-	mst_ask_let_go(l, &m->copies);
-	mst_ask_let_go(l, &m->keeps);
 }

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The reduce phase: that of the optimiser, and the distance that a rate depends on. Each shard
- * reports sums of squares of its part; when all have, the version may be applied. Sums are added
- * without rounding, so the order of reports has no influence on the bits.
- *
- * With norms of tensors a shard reports only of the tensors that its borders cut; it knows the
- * norms of the others. A border cuts one tensor at most. A tensor that fills a whole part is cut by
- * both of its borders: then the sums of the borders belong together.
- */
+#include "server/core/ledger/phases/reduce.h"
+
 #include <math.h>
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "server/core/ledger/state.h"
 
 /* Those of the optimiser. */
 static uint32_t norms_of(const struct mst_ledger *l)
@@ -88,7 +80,7 @@ static bool sum_norms(const struct mst_record *r, struct mst_commit_norms *out)
 
 static void tell_norms(struct mst_ledger *l, uint64_t version, float factor)
 {
-	const struct mst_record *r = mst_ledger_record_of(l, version);
+	const struct mst_record *r = mst_record_of(l, version);
 
 	l->norms = (struct mst_commit_norms){
 		.mean_square = mst_exact_value(&l->reduction.squares),

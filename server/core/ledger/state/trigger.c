@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * What ends a step before its quorum is there (PROTOCOL 3, "Triggers"). A trigger is the first
- * contribution that ends its worker's batch, or the step's deadline. What follows is one of two:
- *
- *   collect      every worker that computes is advised to hand in what it has finished. The step
- *                commits when all have, or have passed, or when the time of grace is over.
- *   no collect   the step commits with what it has, or with the first contribution that comes.
- *
- * Timers are judged in ticks only, after all events: what has arrived by then counts.
- */
+#include "server/core/ledger/state/trigger.h"
+
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/state/open_step.h"
 
 void mst_advise(struct mst_ledger *l, const struct mst_member *m, bool hand_in)
 {

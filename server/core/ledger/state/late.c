@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Late starts (PROTOCOL 7, "Late starts"). A worker whose contribution was late is out of phase
- * with the others. If it starts again at once, in the middle of a step, it finishes after that
- * step's commit, and is late again: with equal workers, one nap makes a rank late in most of the
- * steps that follow. So its answer may be held until the next commit, from which all start
- * together.
- *
- * Only the ask that came with a late contribution is held, under a rule that lets workers go on at
- * the commit, and only while the open step certainly gets its quorum from others. When it might
- * not, every ask that is held is answered. A worker whose ask is held is nobody that the step waits
- * for.
- */
+#include "server/core/ledger/state/late.h"
+
 #include "common/base/clock.h"
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/state/open_step.h"
 
 void mst_late_answered(struct mst_ledger *l, const struct mst_member *m)
 {

@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * The average of the weights, lent to one reader at a time. LEND is a decision between two commits,
- * and every shard executes the decisions in the same order. So the parts of all shards are of one
- * version, whatever each of them is doing when the average is asked for. No commit waits for the
- * reader: the shards keep what is lent apart from what the next commit writes (aggregator.c). It is
- * lent again when every shard has said that nobody reads it any more.
- */
+#include "server/core/ledger/phases/lend.h"
+
 #include "common/base/assert.h"
-#include "server/core/ledger/state.h"
 
 /* Before the start there is no average, and without the option there never is. */
 static bool has_average(const struct mst_ledger *l)
 {
-	return l->cfg.average > 0 && mst_ledger_started(l);
+	return l->cfg.average > 0 && l->store.newest != MST_VERSION_NONE;
 }
 
 static void lend(struct mst_ledger *l)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which versions are saved. A version is saved when it has been committed, so a checkpoint is of
- * one version on every server. Its buffer stays, as if somebody read it, until every server has
- * written its part or has failed to. Until then no other version is saved.
- */
+#include "server/core/ledger/phases/save.h"
+
 #include "common/base/assert.h"
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/state/asks.h"
+#include "server/core/ledger/state/open_step.h"
 
 static bool in_flight(const struct mst_ledger *l)
 {
@@ -132,7 +130,7 @@ static uint64_t clock_of(const struct mst_ledger *l, const struct mst_member *m)
 	return counts ? m->clock : least;
 }
 
-void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)
+void mst_save_keep(const struct mst_ledger *l, struct mst_kept *out)
 {
 	const struct mst_record *r = &l->record[l->save.buffer];
 

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Stragglers, for policies that look for them (Sync-Switch). A window is over when as many
- * gradients are counted as workers are live; under bsp that is a commit. In each window a worker is
- * slow if its throughput is some standard deviations below the mean of all, and a straggler after
- * some such windows in a row. The throughput is one over the time that its last gradient took, or,
- * if it has computed for longer than that, over the time that it has.
- */
+#include "server/core/ledger/phases/control.h"
+
 #include <math.h>
 
-#include "common/base/assert.h"
-#include "server/core/ledger/state.h"
+#include "server/core/ledger/state/life.h"
 
 /* Of equal workers one is the slowest, and may be for ever: by less than this part of the mean
  * nobody is a straggler. */
@@ -63,12 +57,6 @@ static void judge(struct mst_ledger *l, const struct mst_straggler_test *test)
 	}
 }
 
-void mst_stragglers_forget(struct mst_ledger *l, uint32_t rank)
-{
-	l->stride[rank].slow_windows = 0;
-	l->stride[rank].put_to_rest = false;
-}
-
 static void stop(struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
@@ -77,7 +65,9 @@ static void stop(struct mst_ledger *l)
 	l->watches = false;
 }
 
-void mst_stragglers_commit(struct mst_ledger *l, uint32_t gradients, uint32_t live)
+/* A version has been made of so many gradients, and so many workers are live: judges who is slow,
+ * if the policy looks for that and a window is over. */
+static void look_for_stragglers(struct mst_ledger *l, uint32_t gradients, uint32_t live)
 {
 	struct mst_straggler_test test;
 
@@ -118,7 +108,8 @@ static void return_all(struct mst_ledger *l)
 	l->put_to_rest = false;
 }
 
-void mst_stragglers_rest(struct mst_ledger *l)
+/* Has stragglers rest, or return, as the policy wants. */
+static void rest_stragglers(struct mst_ledger *l)
 {
 	struct mst_straggler_test test;
 
@@ -126,4 +117,39 @@ void mst_stragglers_rest(struct mst_ledger *l)
 		rest_all(l, test.windows);
 	else if (l->put_to_rest)
 		return_all(l);
+}
+
+/* Members that the next step waits for. */
+static uint32_t count_live(const struct mst_ledger *l)
+{
+	return mst_census_count(&l->census, MST_STANDS_ROSTERED) +
+	       mst_census_count(&l->census, MST_STANDS_NEW);
+}
+
+void mst_control_next(struct mst_ledger *l, const struct mst_record *r)
+{
+	struct mst_commit_view view = {
+		.gradients = r->entry_count,
+		.live = count_live(l),
+		.loss = r->loss,
+		.loss_samples = r->loss_samples,
+		.samples = r->samples,
+		.samples_total = l->samples_total,
+		.samples_max = l->cfg.samples_max,
+		.workers = l->cfg.workers,
+		.rate = (double)r->scalar[MST_SCALAR_RATE],
+		.linear = l->rule.linear,
+		.norms = l->norms,
+	};
+
+	l->norms.known = false;
+	if (l->rule_changes || l->end_due || mst_has_commits(l) || mst_has_samples(l))
+		return;
+	look_for_stragglers(l, view.gradients, view.live);
+	view.stragglers = l->stragglers;
+	l->next_rule = l->rule;
+	l->rule_changes = mst_controller_decide(&l->controller, &view, &l->next_rule);
+	l->next_controller = l->controller;
+	l->rule_adapts = l->rule_changes;
+	rest_stragglers(l);
 }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/core/ledger/phases/commit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/base/assert.h"
+#include "server/core/ledger/state/asks.h"
+#include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/trigger.h"
+#include "server/core/policy/factor.h"
+
+/* Records the share of each rank, and the sum of the samples. */
+static void record_shares(const struct mst_ledger *l, struct mst_record *r)
+{
+	const struct mst_census *c = &l->census;
+
+	uint32_t counted = 0;
+
+	r->share_count = 0;
+	r->samples = 0;
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_COUNTED, 0); rank != MST_RANK_NONE;
+	     rank = mst_census_next(c, MST_STANDS_COUNTED, rank + 1)) {
+		const struct mst_member *m = &l->member[rank];
+		r->share[r->share_count++] = (struct mst_lane_share){ .rank = rank,
+								      .count = m->step_count,
+								      .weight = m->step_samples };
+		r->samples += m->step_samples;
+		counted += m->step_count;
+	}
+	MST_ASSERT(counted == l->entry_count);
+}
+
+static void record_loss(struct mst_record *r)
+{
+	double loss = 0;
+
+	r->loss_samples = 0;
+	for (uint32_t i = 0; i < r->entry_count; i++) {
+		if (!isfinite(r->entry[i].loss))
+			continue;
+		loss += r->entry[i].loss * r->entry[i].samples;
+		r->loss_samples += r->entry[i].samples;
+	}
+	r->loss = r->loss_samples > 0 ? loss / r->loss_samples : (double)NAN;
+}
+
+/* Each figure is computed once in double and rounded once to f32 (PROTOCOL 5). */
+static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64_t version)
+{
+	double base = 0;
+
+	r->version = version;
+	r->entry_count = l->entry_count;
+	memcpy(r->entry, l->entry, l->entry_count * sizeof(*l->entry));
+	for (uint32_t i = 0; i < r->entry_count; i++)
+		base += r->entry[i].base;
+	record_shares(l, r);
+	r->divisor = mst_divisor(&l->rule, base);
+	r->rate = (struct mst_lr_scale_of){
+		.linear = l->rule.linear,
+		.schedule = &l->cfg.schedule,
+		.contributions = l->entry_count,
+		.workers = l->cfg.workers,
+		.samples = l->samples_total + r->samples,
+		.distance = l->cfg.distance,
+		.lr = mst_optimizer_rate(&l->cfg.optimizer),
+	};
+	r->lr_scale = mst_lr_scale(&r->rate);
+	mst_optimizer_scalars(&l->cfg.optimizer,
+			      &(struct mst_optim_version){ version, r->lr_scale }, r->scalar);
+	r->average = mst_average_rest(l->cfg.average, version);
+	record_loss(r);
+}
+
+static void commit(struct mst_ledger *l, uint32_t buffer)
+{
+	uint64_t version = l->store.newest;
+
+	record_fill(l, &l->record[buffer], version);
+	l->samples_total += l->record[buffer].samples;
+	struct mst_decision *d = mst_decide(l, MST_DO_COMMIT, NULL);
+	d->commit.version = version;
+	d->commit.buffer = buffer;
+	d->commit.read = l->compared;
+	mst_ask_let_go(l, &l->compared);
+	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
+}
+
+const struct mst_record *mst_step_commit_if_due(struct mst_ledger *l)
+{
+	uint32_t buffer;
+
+	if (!mst_step_due(l) || !mst_store_take(&l->store, l->store.newest + 1, &buffer))
+		return NULL;
+	commit(l, buffer);
+	return &l->record[buffer];
+}
+
+/* A member that has no ask open computes; under a rule that preempts its gradient cannot count any
+ * more. */
+void mst_step_preempt(struct mst_ledger *l)
+{
+	const struct mst_census *c = &l->census;
+
+	if (!l->rule.preempt)
+		return;
+	for (uint32_t rank = mst_census_next(c, MST_STANDS_BUSY, 0); rank != MST_RANK_NONE;
+	     rank = mst_census_next(c, MST_STANDS_BUSY, rank + 1))
+		mst_advise(l, &l->member[rank], false);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/core/ledger/phases/finish.h"
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "server/core/ledger/state/asks.h"
+#include "server/core/ledger/state/life.h"
+#include "server/core/ledger/state/open_step.h"
+
+/* Twice as long as a step usually takes, and a second more. */
+static uint64_t patience_at_end(const struct mst_ledger *l)
+{
+	uint64_t ns = 2 * mst_tempo_median(&l->steps) + MST_SECOND;
+
+	return ns < l->rule.patience_ns ? ns : l->rule.patience_ns;
+}
+
+void mst_life_end_whole(struct mst_ledger *l)
+{
+	if (l->phase == MST_PHASE_ENDED || l->end_due)
+		return;
+	mst_life_end(l, MST_FINISH_ASKED);
+	l->end_whole = true;
+	l->end_whole_until = l->now_ns + patience_at_end(l);
+}
+
+/* A job that ends well already, and waits for no worker, does so. */
+void mst_life_stop(struct mst_ledger *l)
+{
+	if (l->phase == MST_PHASE_ENDED || (l->end_due && !mst_step_gathers(l)))
+		return;
+	l->end_due = l->end_whole = true;
+	l->end_why = MST_FINISH_STOPPED;
+}
+
+void mst_life_fail(struct mst_ledger *l, enum mst_finish_why why)
+{
+	MST_ASSERT(mst_finish_failed(why));
+	if (l->phase == MST_PHASE_ENDED)
+		return;
+	if (l->end_due && mst_finish_failed(l->end_why) && l->end_why != MST_FINISH_STOPPED)
+		return;
+	l->end_why = why;
+	l->end_due = true;
+	l->end_whole = false;
+}
+
+void mst_life_settled(struct mst_ledger *l, uint32_t shard)
+{
+	if (l->settling && shard < l->cfg.shards)
+		l->settled |= UINT64_C(1) << shard;
+}
+
+/* Only the shards know whether the newest version can be published, and only when they have made
+ * it. Before that no worker may be told that the job has ended well. */
+static bool is_settled(struct mst_ledger *l)
+{
+	uint64_t all = UINT64_MAX >> (64 - l->cfg.shards);
+
+	if (l->store.newest == MST_VERSION_NONE || l->store.newest == l->store.first)
+		return true;
+	if (!l->settling)
+		mst_decide(l, MST_DO_SETTLE, NULL);
+	l->settling = true;
+	return l->settled == all;
+}
+
+/* Is there a version to be made before the job ends? The last commit may wait for a buffer, and for
+ * contributions; or it is being made. */
+static bool makes_last_version(struct mst_ledger *l)
+{
+	bool stopped = l->end_why == MST_FINISH_STOPPED;
+
+	if (mst_finish_failed(l->end_why) && !stopped)
+		return false;
+	return (stopped ? mst_step_due(l) : l->entry_count > 0) || !is_settled(l);
+}
+
+bool mst_life_finish_if_due(struct mst_ledger *l)
+{
+	if (l->phase == MST_PHASE_ENDED || !l->end_due || makes_last_version(l))
+		return false;
+	MST_ASSERT(!l->settling || mst_finish_failed(l->end_why) || l->entry_count == 0);
+	l->phase = MST_PHASE_ENDED;
+	mst_ask_try_all(l);
+	return true;
+}
+
+void mst_life_tell_finish(struct mst_ledger *l)
+{
+	struct mst_decision *d = mst_decide(l, MST_DO_FINISH, NULL);
+
+	d->finish.why = l->end_why;
+	d->finish.version = l->store.newest;
+}

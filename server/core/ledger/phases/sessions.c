@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/core/ledger/phases/sessions.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "server/core/ledger/state/asks.h"
+#include "server/core/ledger/state/life.h"
+#include "server/core/ledger/state/open_step.h"
+
+static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *ev, uint32_t *rank)
+{
+	int32_t wanted = ev->join.rank;
+	uint32_t buffer;
+
+	if (l->phase == MST_PHASE_ENDED || l->end_due)
+		return -ESHUTDOWN;
+	if (l->phase == MST_PHASE_RUNNING && l->cfg.owner == MUSTER_WORKERS_OWN &&
+	    !ev->join.comes_back && !mst_store_find(&l->store, l->store.first, &buffer))
+		return -ESTALE;
+	if (wanted >= 0) {
+		if ((uint32_t)wanted >= l->cfg.workers)
+			return -ERANGE;
+		*rank = (uint32_t)wanted;
+		return l->member[wanted].state == MST_MEMBER_ABSENT ? 0 : -EEXIST;
+	}
+	*rank = mst_census_next(&l->census, MST_STANDS_ABSENT, 0);
+	return *rank != MST_RANK_NONE ? 0 : -ENOSPC;
+}
+
+void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev)
+{
+	uint64_t cookie = ev->join.cookie;
+	uint32_t rank = 0;
+	int error = rank_for(l, ev, &rank);
+
+	if (error != 0) {
+		struct mst_decision *d = mst_decide(l, MST_DO_REFUSE, NULL);
+		d->join.cookie = cookie;
+		d->join.error = error;
+		return;
+	}
+	struct mst_member *m = &l->member[rank];
+	mst_member_admit(m, l->now_ns + l->cfg.lease_ns);
+	m->comes_back = ev->join.comes_back && l->cfg.owner == MUSTER_WORKERS_OWN;
+	l->stride[rank].answered_ns = 0;
+	mst_changed(l, m);
+	struct mst_decision *d = mst_decide(l, MST_DO_ADMIT, m);
+	d->join.cookie = cookie;
+	d->join.error = 0;
+}
+
+/* Start. */
+
+/* Clocks that a checkpoint has kept are not all alike. A rank that was ahead owes what it had
+ * given: the bound holds for its first ask, too. */
+void mst_life_bound(struct mst_ledger *l)
+{
+	uint64_t least = mst_step_clock_min(l);
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		struct mst_member *m = &l->member[rank];
+		m->owes = m->clock > least;
+		mst_changed(l, m);
+	}
+}
+
+bool mst_life_begin_if_due(struct mst_ledger *l)
+{
+	uint32_t buffer = 0;
+
+	if (!l->begins)
+		return false;
+	l->begins = false;
+	bool taken = mst_store_take(&l->store, l->store.first, &buffer);
+	MST_ASSERT(l->phase == MST_PHASE_GATHERING);
+	MST_ASSERT(taken && buffer == 0); /* SEND_STATE has named this buffer */
+	l->phase = MST_PHASE_RUNNING;
+	l->join_until = MST_NEVER;
+	l->record[buffer].version = l->store.first;
+	l->record[buffer].loss = (double)NAN;
+	l->record[buffer].divisor = 1.0f;
+	l->record[buffer].lr_scale = 1.0;
+	struct mst_decision *d = mst_decide(l, MST_DO_START, NULL);
+	d->commit.version = l->store.first;
+	d->commit.buffer = buffer;
+	return true;
+}
+
+static bool somebody_sends(const struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		if (l->member[rank].sends_state)
+			return true;
+	}
+	return false;
+}
+
+static struct mst_member *lowest_that_offers(struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		if (l->member[rank].offers)
+			return &l->member[rank];
+	}
+	return NULL;
+}
+
+/* When all members have started, the lowest rank that offers a start state is told to send it. If
+ * no rank offers one, the job starts without it if workers own, and fails if servers do. This is
+ * asked again when the state has arrived, for a worker may die while it sends the state, and the
+ * job must not start without it. */
+static void start_if_all_have(struct mst_ledger *l)
+{
+	if (l->phase != MST_PHASE_GATHERING || mst_life_count(l) < l->cfg.workers)
+		return;
+	struct mst_member *m = l->lacks_tensors ? &l->member[0] : lowest_that_offers(l);
+	if ((l->has_start_state && !l->lacks_tensors) ||
+	    (m == NULL && l->cfg.owner == MUSTER_WORKERS_OWN)) {
+		l->begins = true; /* the first version is in its buffer, or with every worker */
+	} else if (m == NULL) {
+		mst_life_end(l, MST_FINISH_NO_START);
+	} else if (!somebody_sends(l)) {
+		m->sends_state = true;
+		struct mst_decision *d = mst_decide(l, MST_DO_SEND_STATE, m);
+		d->commit.version = l->store.first;
+		d->commit.buffer = 0;
+	}
+}
+
+void mst_life_state(struct mst_ledger *l, struct mst_member *m)
+{
+	if (!m->sends_state)
+		return;
+	m->sends_state = false;
+	l->has_start_state = true;
+	l->lacks_tensors = false;
+	start_if_all_have(l);
+}
+
+static void start_if_ready(struct mst_ledger *l, struct mst_member *m)
+{
+	if (m->state != MST_MEMBER_JOINED || !m->start_called || m->link_count < l->cfg.shards)
+		return;
+	mst_member_enter(m, MST_MEMBER_STARTED);
+	if (l->phase == MST_PHASE_RUNNING)
+		m->clock = mst_step_clock_min(l);
+	mst_changed(l, m);
+	start_if_all_have(l);
+}
+
+void mst_life_linked(struct mst_ledger *l, struct mst_member *m, uint32_t shard)
+{
+	mst_member_link(m, shard, l->cfg.shards);
+	start_if_ready(l, m);
+}
+
+void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers)
+{
+	struct mst_lane_ask first = { .number = 1, .have = MST_VERSION_NONE };
+
+	if (m->start_called || !mst_ask_take(l, m, &first, 0)) {
+		mst_life_lose(l, m, MST_EVICT_INVALID);
+		return;
+	}
+	m->start_called = true;
+	m->offers = offers;
+	mst_member_begin_fates(m);
+	start_if_ready(l, m);
+}
+
+/* End of a session. */
+
+/* No job fails because somebody is evicted. The control side has refused it where any loss fails
+ * the job; but the job may have started since, or got that rule. */
+void mst_life_evict(struct mst_ledger *l, struct mst_member *m)
+{
+	bool goes_on = l->phase == MST_PHASE_RUNNING && !l->end_due;
+	bool fails = l->rule.on_loss == MST_LOSS_FAIL || mst_life_count(l) <= l->rule.min_workers;
+
+	if (!goes_on || !fails || !mst_member_takes_part(m))
+		mst_life_lose(l, m, MST_EVICT_ASKED);
+}
+
+void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq)
+{
+	if (m->state != MST_MEMBER_STARTED) {
+		if (m->state == MST_MEMBER_JOINED)
+			mst_life_lose(l, m, MST_EVICT_LEFT);
+		return;
+	}
+	mst_member_enter(m, MST_MEMBER_LEAVING);
+	m->leave_seq = seq;
+	mst_changed(l, m);
+	mst_life_leave_if_judged(l, m);
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How sessions begin, and how they end because the worker or an operator wants it; and the start of
+ * the job (PROTOCOL 2).
+ */
+#ifndef MST_SERVER_CORE_LEDGER_PHASES_SESSIONS_H
+#define MST_SERVER_CORE_LEDGER_PHASES_SESSIONS_H
+
+#include "server/core/ledger/state/state.h"
+
+void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev);
+void mst_life_linked(struct mst_ledger *l, struct mst_member *m, uint32_t shard);
+void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers);
+void mst_life_state(struct mst_ledger *l, struct mst_member *m);
+void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
+/* Ends @m's session because an operator wants it, if that does not make the job fail under on_loss.
+ */
+void mst_life_evict(struct mst_ledger *l, struct mst_member *m);
+/* Starts the job if that is due; its first step is still to be opened.
+ * Return: true if it has started now. */
+bool mst_life_begin_if_due(struct mst_ledger *l);
+/* The first step is open: has the bound hold for the ranks that a checkpoint has kept ahead. */
+void mst_life_bound(struct mst_ledger *l);
+
+#endif

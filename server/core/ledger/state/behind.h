@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Members that fall behind, because the version that they need next is gone, and those that have
+ * caught up (PROTOCOL 7). phases/handing.c gives them a state meanwhile.
+ */
+#ifndef MST_SERVER_CORE_LEDGER_STATE_BEHIND_H
+#define MST_SERVER_CORE_LEDGER_STATE_BEHIND_H
+
+#include "server/core/ledger/state/state.h"
+
+/* The version that @m needs next is gone. */
+void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m);
+/* Has the version that answers @m's ask, who is behind, still to come? Then it is up to date. */
+void mst_behind_reached(struct mst_ledger *l, struct mst_member *m);
+/* Does @m wait for a state, or take one? */
+static inline bool mst_behind_holds(const struct mst_member *m)
+{
+	return m->behind == MST_BEHIND_WAITS || m->behind == MST_BEHIND_TAKES;
+}
+
+/* @m begins to be behind in another way. */
+void mst_behind_enter(struct mst_ledger *l, struct mst_member *m, enum mst_behind behind);
+
+#endif
