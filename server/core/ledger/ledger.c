@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger's public functions. They allocate all its memory once, pass each event to the file
- * that handles it, and queue decisions.
+ * The ledger's public functions. They allocate all its memory once, pass each event to the phase
+ * that handles it, and give out the decisions.
  */
 #include "server/core/ledger/ledger.h"
 
@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "common/base/assert.h"
-#include "common/base/clock.h"
 #include "server/core/ledger/phases/answers.h"
 #include "server/core/ledger/phases/finish.h"
 #include "server/core/ledger/phases/handing.h"

@@ -27,6 +27,7 @@ static void judge_end(struct mst_ledger *l)
 		mst_life_end(l, MST_FINISH_SAMPLES);
 }
 
+/* The job starts, and with it its first step. */
 static void begin_if_due(struct mst_ledger *l)
 {
 	if (!mst_life_begin_if_due(l))
@@ -37,6 +38,8 @@ static void begin_if_due(struct mst_ledger *l)
 	mst_ask_try_all(l);
 }
 
+/* What follows from a commit, in this order. The controller is asked while the roster is still that
+ * of the step that has been committed. */
 static void commit_if_due(struct mst_ledger *l)
 {
 	/* A version whose rate depends on a distance starts from one that is known: so there is
@@ -54,6 +57,7 @@ static void commit_if_due(struct mst_ledger *l)
 	mst_step_preempt(l);
 }
 
+/* What is saved at the end is decided before the end is told. */
 static void finish_if_due(struct mst_ledger *l)
 {
 	if (!mst_life_finish_if_due(l))
