@@ -30,8 +30,9 @@ static void judge_end(struct mst_ledger *l)
 /* The job starts, and with it its first step. */
 static void begin_if_due(struct mst_ledger *l)
 {
-	if (!mst_life_begin_if_due(l))
+	if (!l->begins)
 		return;
+	mst_life_begin(l);
 	mst_save_started(l);
 	mst_step_open(l);
 	mst_life_bound(l);

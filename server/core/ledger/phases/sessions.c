@@ -67,16 +67,14 @@ void mst_life_bound(struct mst_ledger *l)
 	}
 }
 
-bool mst_life_begin_if_due(struct mst_ledger *l)
+void mst_life_begin(struct mst_ledger *l)
 {
 	uint32_t buffer = 0;
-
-	if (!l->begins)
-		return false;
-	l->begins = false;
 	bool taken = mst_store_take(&l->store, l->store.first, &buffer);
+
 	MST_ASSERT(l->phase == MST_PHASE_GATHERING);
 	MST_ASSERT(taken && buffer == 0); /* SEND_STATE has named this buffer */
+	l->begins = false;
 	l->phase = MST_PHASE_RUNNING;
 	l->join_until = MST_NEVER;
 	l->record[buffer].version = l->store.first;
@@ -86,7 +84,6 @@ bool mst_life_begin_if_due(struct mst_ledger *l)
 	struct mst_decision *d = mst_decide(l, MST_DO_START, NULL);
 	d->commit.version = l->store.first;
 	d->commit.buffer = buffer;
-	return true;
 }
 
 static bool somebody_sends(const struct mst_ledger *l)

@@ -16,9 +16,8 @@ void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
 /* Ends @m's session because an operator wants it, if that does not make the job fail under on_loss.
  */
 void mst_life_evict(struct mst_ledger *l, struct mst_member *m);
-/* Starts the job if that is due; its first step is still to be opened.
- * Return: true if it has started now. */
-bool mst_life_begin_if_due(struct mst_ledger *l);
+/* Starts the job; its first step is still to be opened. */
+void mst_life_begin(struct mst_ledger *l);
 /* The first step is open: has the bound hold for the ranks that a checkpoint has kept ahead. */
 void mst_life_bound(struct mst_ledger *l);
 

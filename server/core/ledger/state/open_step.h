@@ -19,8 +19,35 @@ static inline uint64_t mst_judged_at(const struct mst_ledger *l, uint64_t due_ns
 }
 
 /* The least clock on the roster; 0: the roster is empty. */
-uint64_t mst_step_clock_min(const struct mst_ledger *l);
-struct mst_rule_step mst_step_view(const struct mst_ledger *l);
+static inline uint64_t mst_step_clock_min(const struct mst_ledger *l)
+{
+	return l->census.clocks.count > 0 ? mst_heap_least(&l->census.clocks) : 0;
+}
+
+/* Contributions keep their slots until the commit, except that partial sums are planned for the
+ * quorum that the job starts with. */
+static inline uint32_t mst_step_room(const struct mst_ledger *l, uint32_t roster)
+{
+	const struct mst_rule *first = &l->cfg.rule;
+	uint32_t slots = roster * l->cfg.slots;
+	bool planned = mst_rule_repeats(first) && first->quorum > 0;
+
+	return planned && (uint32_t)first->quorum > slots ? (uint32_t)first->quorum : slots;
+}
+
+static inline struct mst_rule_step mst_step_view(const struct mst_ledger *l)
+{
+	uint32_t roster = mst_census_count(&l->census, MST_STANDS_ROSTERED);
+
+	return (struct mst_rule_step){
+		.roster = roster,
+		.room = mst_step_room(l, roster),
+		.missing = mst_census_count(&l->census, MST_STANDS_MISSING),
+		.contributions = l->entry_count,
+		.overdue = l->overdue,
+	};
+}
+
 /* Is a commit due, whether or not a buffer is free for it? */
 bool mst_step_due(const struct mst_ledger *l);
 

@@ -17,11 +17,6 @@ double mst_verdict_norm(const struct mst_ledger *l, const struct mst_pending_hea
 	return h->flags & MST_HEADER_SUM ? norm / h->weight : norm;
 }
 
-bool mst_weight_is_sane(double weight)
-{
-	return weight >= MST_WEIGHT_MIN && weight <= MST_WEIGHT_MAX;
-}
-
 void mst_verdict_tell(struct mst_ledger *l, struct mst_member *m,
 		      const struct mst_pending_header *p, enum muster_verdict verdict)
 {

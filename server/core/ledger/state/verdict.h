@@ -8,7 +8,13 @@
 /* Of the mean gradient over the samples, so that contributions of different sizes can be compared;
  * and with the factor that the worker has it counted with. */
 double mst_verdict_norm(const struct mst_ledger *l, const struct mst_pending_header *p);
-bool mst_weight_is_sane(double weight);
+
+static inline bool mst_weight_is_sane(double weight)
+{
+	return weight >= MST_WEIGHT_MIN && weight <= MST_WEIGHT_MAX;
+}
+
+/* @p: the header of the contribution, which @m has pushed. */
 void mst_verdict_tell(struct mst_ledger *l, struct mst_member *m,
 		      const struct mst_pending_header *p, enum muster_verdict verdict);
 /* When a session ends: cancels what was reported and has not been judged, in the order of seq. */
