@@ -190,8 +190,7 @@ static int write_part(struct mst_archive_files *f)
 
 	part.writing.pace.stops = stops;
 	part.writing.pace.arg = &part;
-	int rc = mst_checkpoint_part_write(f->dir, &part.writing, &f->own, f->end.why,
-					   sizeof(f->end.why));
+	int rc = mst_checkpoint_part_write(f->dir, &part.writing, &f->own, &f->end.why);
 	f->end.bytes = rc == 0 ? f->own.bytes : 0;
 	return rc;
 }
@@ -205,7 +204,7 @@ static int take_parts(struct mst_archive_files *f)
 	for (uint32_t i = 0; i < m->parts && rc == 0; i++) {
 		rc = i == 0 ? 0
 			    : mst_checkpoint_part_find(f->dir, &m->id, i, m->parts, &m->part[i],
-						       f->end.why, sizeof(f->end.why));
+						       &f->end.why);
 		if (i == 0)
 			m->part[0] = f->own;
 		f->end.bytes += m->part[i].bytes;
@@ -215,10 +214,10 @@ static int take_parts(struct mst_archive_files *f)
 
 static void remove_old(const struct mst_archive_files *f)
 {
-	char why[MST_CHECKPOINT_WHY_LEN];
+	struct mst_reason why;
 
-	if (mst_checkpoint_keep(f->dir, KEPT, why, sizeof(why)) != 0)
-		mst_warn("old checkpoints stay: %s", why);
+	if (mst_checkpoint_keep(f->dir, KEPT, &why) != 0)
+		mst_warn("old checkpoints stay: %s", why.text);
 }
 
 static int write_manifest(struct mst_archive_files *f)
@@ -226,10 +225,9 @@ static int write_manifest(struct mst_archive_files *f)
 	int rc = take_parts(f);
 
 	if (rc == 0)
-		rc = mst_checkpoint_check(f->dir, f->manifest, f->end.why, sizeof(f->end.why));
+		rc = mst_checkpoint_check(f->dir, f->manifest, &f->end.why);
 	if (rc == 0)
-		rc = mst_checkpoint_manifest_write(f->dir, f->manifest, f->end.why,
-						   sizeof(f->end.why));
+		rc = mst_checkpoint_manifest_write(f->dir, f->manifest, &f->end.why);
 	if (rc == 0)
 		remove_old(f);
 	return rc;
@@ -271,9 +269,9 @@ static void *files_main(void *arg)
 
 /* ---- beginning and end ---- */
 
-static int start_thread(struct mst_archive_files *f, char *why, size_t len)
+static int start_thread(struct mst_archive_files *f, struct mst_reason *why)
 {
-	char cause[400];
+	struct mst_reason cause;
 	sigset_t all, before;
 
 	sigfillset(&all); /* the control thread handles signals */
@@ -281,18 +279,18 @@ static int start_thread(struct mst_archive_files *f, char *why, size_t len)
 	int rc = -pthread_create(&f->thread, NULL, files_main, f);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (rc != 0)
-		(void)snprintf(why, len, "cannot start the thread that writes checkpoints: %s",
-			       mst_host_tasks_failed(rc, cause, sizeof(cause)));
+		mst_reason_set(why, "cannot start the thread that writes checkpoints: %s",
+			       mst_host_tasks_failed(rc, &cause));
 	return rc;
 }
 
 int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_archive_files **out,
-			    char *why, size_t len)
+			    struct mst_reason *why)
 {
 	struct mst_archive_files *f = calloc(1, sizeof(*f));
 
 	if (f == NULL) {
-		(void)snprintf(why, len, "no memory to write checkpoints to %s", cfg->dir);
+		mst_reason_set(why, "no memory to write checkpoints to %s", cfg->dir);
 		return -ENOMEM;
 	}
 	f->archive.ops = &ops;
@@ -300,12 +298,12 @@ int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_
 	f->dir = strdup(cfg->dir);
 	int rc = f->dir == NULL ? -ENOMEM : 0;
 	if (rc != 0)
-		(void)snprintf(why, len, "no memory to write checkpoints to %s", cfg->dir);
+		mst_reason_set(why, "no memory to write checkpoints to %s", cfg->dir);
 	if (rc == 0)
-		rc = cfg->leads ? mst_checkpoint_lock(cfg->dir, &f->lock, why, len)
-				: mst_checkpoint_directory(cfg->dir, why, len);
+		rc = cfg->leads ? mst_checkpoint_lock(cfg->dir, &f->lock, why)
+				: mst_checkpoint_directory(cfg->dir, why);
 	if (rc == 0)
-		rc = start_thread(f, why, len);
+		rc = start_thread(f, why);
 	if (rc != 0) {
 		mst_checkpoint_unlock(f->lock);
 		free(f->dir);

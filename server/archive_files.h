@@ -7,9 +7,9 @@
 #ifndef MST_SERVER_ARCHIVE_FILES_H
 #define MST_SERVER_ARCHIVE_FILES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "server/control/job/archive.h"
 
 struct mst_archive_files;
@@ -29,7 +29,7 @@ struct mst_archive_files_cfg {
  * @why: on failure a sentence.
  * Return: 0 or -errno. */
 int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_archive_files **out,
-			    char *why, size_t len);
+			    struct mst_reason *why);
 struct mst_archive *mst_archive_files_archive(struct mst_archive_files *f);
 /* Ends work that is under way, and the thread. Waits for at most some seconds for a disk that does
  * not answer. Accepts NULL.

@@ -127,14 +127,14 @@ static int read_options(int argc, char **argv, struct mst_options *parsed,
 			rc = mst_options_argv(parsed, argc, argv, &operand);
 	}
 	if (rc == 0 && operand < argc) {
-		snprintf(parsed->why, sizeof(parsed->why),
-			 "what is \"%s\"? musterd takes options only", argv[operand]);
+		mst_reason_set(&parsed->why, "what is \"%s\"? musterd takes options only",
+			       argv[operand]);
 		rc = -EINVAL;
 	}
 	if (rc != 0 || o->help || o->version || o->print_config)
 		return rc;
 	mst_tls_files_environment(&o->tls);
-	return mst_server_options_check(o, parsed->why, sizeof(parsed->why));
+	return mst_server_options_check(o, &parsed->why);
 }
 
 /* Writes the address to the descriptor MUSTER_READY_FD, by which a parent process learns the
@@ -150,12 +150,12 @@ static void tell_ready(const char *address)
 	close(fd);
 }
 
-static void say_signal(int signo, char *why, size_t len)
+static void say_signal(int signo, struct mst_reason *why)
 {
 	if (signo == BY_RUN)
-		snprintf(why, len, "the server was ended by muster run, which got a signal");
+		mst_reason_set(why, "the server was ended by muster run, which got a signal");
 	else
-		snprintf(why, len, "the server was ended by signal %d", signo);
+		mst_reason_set(why, "the server was ended by signal %d", signo);
 }
 
 /* Tells the workers that the server ends, and why.
@@ -182,17 +182,17 @@ static bool is_stopped(const struct mst_plane *plane, const struct mst_server_op
 /* Starts the worker threads when there is a data side for them.
  * Return: false: they cannot be started. */
 static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *cpus,
-			       struct mst_worker_threads **worker_threads, char *why, size_t len)
+			       struct mst_worker_threads **worker_threads, struct mst_reason *why)
 {
-	char cause[400];
+	struct mst_reason cause;
 	int rc = 0;
 
 	if (*worker_threads == NULL && mst_plane_server(plane) != NULL)
 		rc = mst_worker_threads_start(mst_plane_server(plane), cpus, worker_threads);
 	if (rc != 0)
-		snprintf(why, len, "cannot start the threads that move data (%" PRIu32 "): %s",
-			 mst_server_shards(mst_plane_server(plane)),
-			 mst_host_tasks_failed(rc, cause, sizeof(cause)));
+		mst_reason_set(why, "cannot start the threads that move data (%" PRIu32 "): %s",
+			       mst_server_shards(mst_plane_server(plane)),
+			       mst_host_tasks_failed(rc, &cause));
 	return rc == 0;
 }
 
@@ -215,16 +215,16 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 {
 	struct mst_worker_threads *worker_threads = NULL;
 	uint64_t stop_by = MST_NEVER;
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 	int over = 0;
 
 	while ((over = mst_plane_over(plane)) == 0) {
 		uint64_t now_ns = mst_now_ns();
 		int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 		if (signo != 0 && stop_by == MST_NEVER) {
-			say_signal(signo, why, sizeof(why));
-			mst_notifier_stopping(notifier, why);
-			stop_by = stop(plane, why, now_ns);
+			say_signal(signo, &why);
+			mst_notifier_stopping(notifier, why.text);
+			stop_by = stop(plane, why.text, now_ns);
 		}
 		if (is_stopped(plane, o, stop_by, now_ns))
 			break;
@@ -234,9 +234,8 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 			worker_threads = NULL;
 			mst_plane_vacate(plane);
 		}
-		if (stop_by == MST_NEVER &&
-		    !has_worker_threads(plane, cpus, &worker_threads, why, sizeof(why)))
-			stop_by = stop(plane, why, now_ns);
+		if (stop_by == MST_NEVER && !has_worker_threads(plane, cpus, &worker_threads, &why))
+			stop_by = stop(plane, why.text, now_ns);
 		mst_notifier_step(notifier, worker_threads, now_ns);
 		mst_plane_wait(plane, mst_plane_nap(plane));
 	}
@@ -257,12 +256,12 @@ static bool prepare(const struct mst_server_options *o, struct mst_plane_cfg *cf
 		    struct mst_cpus *cpus)
 {
 	const char *scheme = mst_server_options_scheme(o);
-	char why[512];
+	struct mst_reason why;
 
 	*cfg = (struct mst_plane_cfg){ .options = o,
 				       .transport = mst_transport_find(scheme),
 				       .makes_links_aside = true };
-	(void)mst_cpus_parse(o->cpus, cpus, why, sizeof(why)); /* the options have been checked */
+	(void)mst_cpus_parse(o->cpus, cpus, &why); /* the options have been checked */
 	cfg->cores = cpus->count > 0 ? cpus->count : mst_cpus_here();
 	mst_log_open("musterd", (enum mst_log_level)mst_log_level_parse(o->log_level));
 	if (cfg->transport == NULL)
@@ -276,13 +275,13 @@ static int print_budget(const struct mst_server_options *o)
 	struct mst_budget_room room;
 	struct mst_plane_cfg cfg;
 	struct mst_cpus cpus;
-	char why[512];
+	struct mst_reason why;
 
 	if (!prepare(o, &cfg, &cpus))
 		return MST_SERVER_EXIT_FAILED;
 	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
-	if (mst_budget_job(&plan, o->budget / sizeof(float), budget, why, sizeof(why)) != 0) {
-		mst_error("%s", why);
+	if (mst_budget_job(&plan, o->budget / sizeof(float), budget, &why) != 0) {
+		mst_error("%s", why.text);
 		return MST_SERVER_EXIT_FAILED;
 	}
 	printf("%s: %" PRIu32 " workers, %" PRIu64 " elements of f32, policy %s, %s own\n",
@@ -342,7 +341,7 @@ static void wake_plane(void *ctx)
 /* Nobody else writes to the directory from now on, and the plane may look for a checkpoint there.
  * Return: 0 or -errno. */
 static int start_archive(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
-			 struct mst_archive_files **archive, char *why, size_t len)
+			 struct mst_archive_files **archive, struct mst_reason *why)
 {
 	struct mst_archive_files_cfg files = { .dir = o->state,
 					       .leads = o->join == NULL,
@@ -352,7 +351,7 @@ static int start_archive(const struct mst_server_options *o, struct mst_plane_cf
 	*archive = NULL;
 	if (!mst_server_options_saves(o))
 		return 0;
-	int rc = mst_archive_files_start(&files, archive, why, len);
+	int rc = mst_archive_files_start(&files, archive, why);
 	if (rc == 0)
 		cfg->archive = mst_archive_files_archive(*archive);
 	return rc;
@@ -366,23 +365,22 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	struct mst_archive_files *archive;
 	struct mst_notifier notifier;
 	int status = MST_SERVER_EXIT_FAILED;
-	char why[1100];
+	struct mst_reason why;
 
 	mst_notifier_open(&notifier, mst_now_ns());
-	int rc = start_archive(o, cfg, &archive, why, sizeof(why));
+	int rc = start_archive(o, cfg, &archive, &why);
 
 	if (rc == 0)
-		rc = mst_server_options_access(o, &cfg->access, why, sizeof(why));
+		rc = mst_server_options_access(o, &cfg->access, &why);
 	if (rc == 0)
-		rc = mst_plane_new(cfg, &the_plane, why, sizeof(why));
+		rc = mst_plane_new(cfg, &the_plane, &why);
 
 	if (rc == -EADDRINUSE)
 		status = MST_SERVER_EXIT_PORT_TAKEN;
 	else if (rc == 0 && writer != NULL)
-		rc = mst_recording_writer_start(o->record, cfg->recording, writer, why,
-						sizeof(why));
+		rc = mst_recording_writer_start(o->record, cfg->recording, writer, &why);
 	if (rc != 0) {
-		mst_error("%s", why);
+		mst_error("%s", why.text);
 	} else {
 		tell_begin(o, cfg->access, &notifier);
 		status = serve(the_plane, o, cpus, &notifier);
@@ -418,16 +416,16 @@ static int run_recorded(const struct mst_server_options *o, struct mst_plane_cfg
 static bool give_up_rights(const struct mst_server_options *o)
 {
 	struct mst_user user;
-	char why[512];
+	struct mst_reason why;
 	int rc = 0;
 
 	if (mst_server_options_becomes(o)) {
 		mst_host_memlock_raise();
-		rc = mst_user_find(o->user, &user, why, sizeof(why));
+		rc = mst_user_find(o->user, &user, &why);
 		if (rc == 0)
-			rc = mst_user_become(&user, why, sizeof(why));
+			rc = mst_user_become(&user, &why);
 		if (rc != 0)
-			mst_error("--user: %s", why);
+			mst_error("--user: %s", why.text);
 	}
 	if (rc != 0 || !o->no_core)
 		return rc == 0;
@@ -441,29 +439,31 @@ static bool give_up_rights(const struct mst_server_options *o)
  * Return: the exit status; 0: go on. */
 static int open_credentials(const struct mst_server_options *o)
 {
-	char why[512] = "no memory for certificates", roles[MST_ROLES_TEXT_LEN];
+	char roles[MST_ROLES_TEXT_LEN];
+	struct mst_reason why = { "no memory for certificates" };
 	struct mst_principal own;
 
-	if (mst_credentials_load(&o->tls, &credentials, why, sizeof(why)) != 0)
-		return usage(why);
+	if (mst_credentials_load(&o->tls, &credentials, &why) != 0)
+		return usage(why.text);
 	if (credentials == NULL)
 		return MST_SERVER_EXIT_DONE;
 	mst_credentials_principal(credentials, &own);
 	if ((own.roles & MST_ROLE_SERVER) != 0)
 		return MST_SERVER_EXIT_DONE;
 	mst_roles_text(own.roles, roles);
-	snprintf(why, sizeof(why),
-		 "the certificate in %s is of the role %s; musterd needs one whose URI or OU is "
-		 "muster:server",
-		 o->tls.cert, roles);
-	return usage(why);
+	mst_reason_set(
+		&why,
+		"the certificate in %s is of the role %s; musterd needs one whose URI or OU is "
+		"muster:server",
+		o->tls.cert, roles);
+	return usage(why.text);
 }
 
 static int run(const struct mst_server_options *o)
 {
 	struct mst_plane_cfg cfg;
 	struct mst_cpus cpus;
-	char why[512];
+	struct mst_reason why;
 
 	if (!prepare(o, &cfg, &cpus) || !give_up_rights(o))
 		return MST_SERVER_EXIT_FAILED;
@@ -473,15 +473,15 @@ static int run(const struct mst_server_options *o)
 	cfg.stream = mst_stream_of(credentials);
 	cfg.credentials = credentials;
 	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
-	int rc = mst_threads_check(&plan, why, sizeof(why));
+	int rc = mst_threads_check(&plan, &why);
 	if (rc != 0) {
-		mst_error("%s", why);
+		mst_error("%s", why.text);
 		return MST_SERVER_EXIT_FAILED;
 	}
 	rc = mst_log_start();
 	if (rc != 0) {
 		mst_error("cannot start the thread that writes the log: %s",
-			  mst_host_tasks_failed(rc, why, sizeof(why)));
+			  mst_host_tasks_failed(rc, &why));
 		return MST_SERVER_EXIT_FAILED;
 	}
 	return mst_server_options_record(o) ? run_recorded(o, &cfg, &cpus)
@@ -502,7 +502,7 @@ int main(int argc, char **argv)
 	catch_signals();
 	mst_host_descriptors_raise();
 	if (read_options(argc, argv, &parsed, &o) != 0)
-		status = usage(parsed.why);
+		status = usage(parsed.why.text);
 	else if (o.help)
 		print_help();
 	else if (o.version)

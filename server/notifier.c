@@ -6,17 +6,18 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/reason.h"
 
 /* Beats in the time after which the service manager takes the server for dead. */
 #define BEATS 4u
 
 void mst_notifier_open(struct mst_notifier *n, uint64_t now_ns)
 {
-	char why[256];
+	struct mst_reason why;
 
 	*n = (struct mst_notifier){ .next_ns = now_ns };
-	if (mst_service_open(&n->service, why, sizeof(why)) != 0)
-		mst_warn("the service manager is told nothing: %s", why);
+	if (mst_service_open(&n->service, &why) != 0)
+		mst_warn("the service manager is told nothing: %s", why.text);
 	if (n->service.watchdog_ns == 0)
 		return;
 	n->every_ns = n->service.watchdog_ns / BEATS;

@@ -277,20 +277,20 @@ static void writer_free(struct mst_recording_writer *w)
 }
 
 int mst_recording_writer_start(const char *path, struct mst_recording *recording,
-			       struct mst_recording_writer **out, char *why, size_t len)
+			       struct mst_recording_writer **out, struct mst_reason *why)
 {
 	struct mst_recording_writer *w = calloc(1, sizeof(*w));
-	char cause[400];
+	struct mst_reason cause;
 
 	if (w == NULL) {
-		(void)snprintf(why, len, "no memory to record to %s", path);
+		mst_reason_set(why, "no memory to record to %s", path);
 		return -ENOMEM;
 	}
 	w->recording = recording;
 	w->give_up_ns = MST_NEVER;
 	int rc = open_file(w, path);
 	if (rc != 0) {
-		(void)snprintf(why, len, "cannot record to %s: %s", path, strerror(-rc));
+		mst_reason_set(why, "cannot record to %s: %s", path, strerror(-rc));
 		writer_free(w);
 		return rc;
 	}
@@ -298,8 +298,8 @@ int mst_recording_writer_start(const char *path, struct mst_recording *recording
 	memcpy(w->text, HEADER, w->used);
 	rc = start_thread(w);
 	if (rc != 0) {
-		(void)snprintf(why, len, "cannot start the thread that records: %s",
-			       mst_host_tasks_failed(rc, cause, sizeof(cause)));
+		mst_reason_set(why, "cannot start the thread that records: %s",
+			       mst_host_tasks_failed(rc, &cause));
 		writer_free(w);
 		return rc;
 	}

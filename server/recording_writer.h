@@ -15,8 +15,7 @@
 #ifndef MST_SERVER_RECORDING_WRITER_H
 #define MST_SERVER_RECORDING_WRITER_H
 
-#include <stddef.h>
-
+#include "common/base/reason.h"
 #include "server/data/recording.h"
 
 struct mst_recording_writer;
@@ -26,7 +25,7 @@ struct mst_recording_writer;
  * @why: on failure a sentence.
  * Return: 0 or -errno. */
 int mst_recording_writer_start(const char *path, struct mst_recording *recording,
-			       struct mst_recording_writer **out, char *why, size_t len);
+			       struct mst_recording_writer **out, struct mst_reason *why);
 /* To be called when nobody puts rows any more. Writes what is left and says how much was recorded.
  * Waits for at most some seconds for a file that takes nothing. Accepts NULL.
  * Return: false: the thread still waits for the file, so that the recording must not be freed. */

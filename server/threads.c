@@ -31,19 +31,18 @@ uint32_t mst_threads_of(const struct mst_plan_cfg *cfg)
 			  mst_server_options_saves(cfg->options) +
 			  (mst_server_options_tls(cfg->options) && cfg->options->join == NULL);
 	uint32_t shards = 1;
-	char why[512];
+	struct mst_reason why;
 
 	with.terms = &terms;
-	if (mst_terms_read(cfg->options, &terms, why, sizeof(why)) != 0)
+	if (mst_terms_read(cfg->options, &terms, &why) != 0)
 		return always + shards;
 	if (cfg->options->join == NULL && vector.elems > 0 &&
-	    mst_plan_leader(&with, &vector, &plan, why, sizeof(why)) == 0)
+	    mst_plan_leader(&with, &vector, &plan, &why) == 0)
 		shards = plan.server.aggregator.shards;
 	return always + transports(cfg, &terms) + shards;
 }
 
-int mst_threads_check(const struct mst_plan_cfg *cfg, char *why, size_t len)
+int mst_threads_check(const struct mst_plan_cfg *cfg, struct mst_reason *why)
 {
-	return mst_host_tasks_check("the threads of this server", mst_threads_of(cfg), NULL, why,
-				    len);
+	return mst_host_tasks_check("the threads of this server", mst_threads_of(cfg), NULL, why);
 }

@@ -12,6 +12,6 @@ uint32_t mst_threads_of(const struct mst_plan_cfg *cfg);
 
 /* To be called before any thread is started.
  * Return: 0; -EAGAIN: fewer are allowed, @why says the numbers. */
-int mst_threads_check(const struct mst_plan_cfg *cfg, char *why, size_t len);
+int mst_threads_check(const struct mst_plan_cfg *cfg, struct mst_reason *why);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "common/config/option.h"
 
 int mst_refuse(const char *command, const char *fmt, ...)
@@ -28,8 +29,8 @@ int mst_operands_read(struct mst_options *parsed, int argc, char **argv, struct 
 	out->count = 0;
 	while ((rc = mst_options_argv(parsed, argc, argv, &operand)) == 0 && operand < argc) {
 		if (out->count == MST_OPERANDS_MAX) {
-			(void)snprintf(parsed->why, sizeof(parsed->why),
-				       "\"%.60s\" is one argument too many", argv[operand]);
+			mst_reason_set(&parsed->why, "\"%.60s\" is one argument too many",
+				       argv[operand]);
 			return -EINVAL;
 		}
 		out->text[out->count++] = argv[operand];

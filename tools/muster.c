@@ -79,13 +79,13 @@ static int refuse(const char *word)
 
 static int start(const struct command *command, int argc, char **argv)
 {
-	char cause[400];
+	struct mst_reason cause;
 	int rc = mst_log_start();
 
 	if (rc == 0)
 		return command->main(argc, argv);
 	mst_error("cannot start the thread that writes the log: %s",
-		  mst_host_tasks_failed(rc, cause, sizeof(cause)));
+		  mst_host_tasks_failed(rc, &cause));
 	return MST_EXIT_FAILED;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "tools/command.h"
 
 static struct mst_credentials *credentials; /* until the process ends */
@@ -14,15 +15,15 @@ static char shown[256];                     /* the file of the certificate */
 int mst_secure_open(const struct mst_tls_files *files)
 {
 	struct mst_tls_files all = *files;
-	char why[512] = "no memory for certificates";
+	struct mst_reason why = { "no memory for certificates" };
 
 	mst_tls_files_environment(&all);
-	if (mst_credentials_load(&all, &credentials, why, sizeof(why)) == 0) {
+	if (mst_credentials_load(&all, &credentials, &why) == 0) {
 		if (credentials != NULL)
 			(void)snprintf(shown, sizeof(shown), "%s", all.cert);
 		return 0;
 	}
-	mst_error("%s", why);
+	mst_error("%s", why.text);
 	return -EINVAL;
 }
 

@@ -26,7 +26,7 @@ struct mst_watch {
 	bool gathering;                 /* rows of `next` are still to come */
 	struct mst_message message;
 	struct mst_job_snapshot snapshot[2];
-	char error[MST_REASON_LEN];
+	struct mst_reason error;
 	size_t have; /* bytes in the inbox */
 	unsigned char inbox[INBOX_BYTES];
 };
@@ -45,24 +45,24 @@ __attribute__((format(printf, 3, 4))) static int fail(struct mst_watch *w, int e
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(w->error, sizeof(w->error), fmt, args);
+	mst_reason_vset(&w->error, fmt, args);
 	va_end(args);
 	return error;
 }
 
-void mst_watch_explain(int error, const char *address, char *why, size_t why_len)
+void mst_watch_explain(int error, const char *address, struct mst_reason *why)
 {
 	if (error == -ECONNREFUSED)
-		(void)snprintf(why, why_len,
+		mst_reason_set(why,
 			       "nobody listens on %s: the job is over, or has another control "
 			       "address (`muster run` prints it when it starts)",
 			       address);
 	else if (error == -EINVAL)
-		(void)snprintf(why, why_len, "%s is no address: HOST:PORT is wanted", address);
+		mst_reason_set(why, "%s is no address: HOST:PORT is wanted", address);
 	else if (error == -ENOENT)
-		(void)snprintf(why, why_len, "there is no host of the name in %s", address);
+		mst_reason_set(why, "there is no host of the name in %s", address);
 	else
-		(void)snprintf(why, why_len, "cannot connect to %s: %s", address, strerror(-error));
+		mst_reason_set(why, "cannot connect to %s: %s", address, strerror(-error));
 }
 
 int mst_watch_unproven(int error)
@@ -70,25 +70,25 @@ int mst_watch_unproven(int error)
 	return error == -EPROTO ? -EACCES : error;
 }
 
-int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **out, char *why,
-		   size_t why_len)
+int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **out,
+		   struct mst_reason *why)
 {
 	struct mst_watch *w = calloc(1, sizeof(*w));
 
 	if (w == NULL) {
-		(void)snprintf(why, why_len, "no memory to watch %s", address);
+		mst_reason_set(why, "no memory to watch %s", address);
 		return -ENOMEM;
 	}
 	struct mst_proof proof = { .own = mst_secure() };
 	w->ops = mst_secure_stream();
 	int rc = w->ops->connect(address, timeout_ns, &proof, &w->stream);
 	if (rc < 0) {
-		if (proof.why[0] != '\0')
-			(void)snprintf(why, why_len, "%s", proof.why);
+		if (proof.why.text[0] != '\0')
+			mst_reason_set(why, "%s", proof.why.text);
 		else
-			mst_watch_explain(rc, address, why, why_len);
+			mst_watch_explain(rc, address, why);
 		free(w);
-		return proof.why[0] != '\0' ? mst_watch_unproven(rc) : rc;
+		return proof.why.text[0] != '\0' ? mst_watch_unproven(rc) : rc;
 	}
 	w->next = &w->snapshot[0];
 	*out = w;
@@ -268,7 +268,7 @@ int mst_watch_await(struct mst_watch *w, uint64_t deadline_ns)
 
 const char *mst_watch_error(const struct mst_watch *w)
 {
-	return w->error;
+	return w->error.text;
 }
 
 const struct mst_job_snapshot *mst_watch_snapshot(const struct mst_watch *w)

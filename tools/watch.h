@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/wire/message.h"
 
 struct mst_job_snapshot {
@@ -35,10 +36,10 @@ const struct mst_status_rank *mst_snapshot_rank(const struct mst_job_snapshot *s
 
 /* Connects; blocks at most timeout_ns. @why: a sentence on failure. Return: 0 or what connecting
  * gives, -ENOMEM. */
-int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **out, char *why,
-		   size_t why_len);
+int mst_watch_open(const char *address, uint64_t timeout_ns, struct mst_watch **out,
+		   struct mst_reason *why);
 /* Why connecting to @address gave @error: a sentence. */
-void mst_watch_explain(int error, const char *address, char *why, size_t why_len);
+void mst_watch_explain(int error, const char *address, struct mst_reason *why);
 /* The error of a connection, after which a proof says why. That what listens does not speak TLS, or
  * another, is one: -EACCES as if it refused. Return: the error to report. */
 int mst_watch_unproven(int error);

@@ -19,7 +19,7 @@ static int look(struct muster *m)
 		(void)mst_engine_take(&m->engine);
 	if (rc != 0 || !m->session.told.closed)
 		return rc;
-	return mst_client_fail(&m->failure, -ENOTCONN,
+	return mst_reason_fail(&m->failure, -ENOTCONN,
 			       "rank %" PRIu32 ": the job is over, and its leader has closed the "
 			       "connection before this worker had all of the average",
 			       m->session.job.rank);
@@ -36,7 +36,7 @@ static int expect(struct muster *m)
 	m->average = NULL;
 	into.data = malloc(into.bytes);
 	if (into.data == NULL)
-		return mst_client_fail(&m->failure, -ENOMEM,
+		return mst_reason_fail(&m->failure, -ENOMEM,
 				       "no memory for an average of %" PRIu64 " bytes", into.bytes);
 	into.number = ++m->average_number;
 	mst_control_expect(m->session.control, &into);
@@ -53,7 +53,7 @@ static int ask(struct muster *m)
 		return 0;
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 	if (msg == NULL)
-		return mst_client_fail(&m->failure, -ENOMEM, "no memory for a message");
+		return mst_reason_fail(&m->failure, -ENOMEM, "no memory for a message");
 	msg->kind = MST_MSG_ASK_AVERAGE;
 	msg->number = m->average_number;
 	m->average_asked = mst_client_session_tell(&m->session, msg) == 0;
@@ -63,7 +63,7 @@ static int ask(struct muster *m)
 
 static int time_is_over(struct muster *m)
 {
-	return mst_client_fail(&m->failure, -ETIMEDOUT,
+	return mst_reason_fail(&m->failure, -ETIMEDOUT,
 			       "rank %" PRIu32 ": after %.3g s the average is not here yet; call "
 			       "muster_average() again, nothing of it is lost",
 			       m->session.job.rank, (double)m->wait_ns / (double)MST_SECOND);
@@ -102,11 +102,11 @@ int muster_average(struct muster *m, const float **average, uint64_t *version)
 	if (rc < 0)
 		return rc;
 	if (average == NULL || version == NULL)
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "muster_average() needs somewhere to put the average and "
 				       "its version");
 	if (m->session.welcome.averages == 0)
-		return mst_client_fail(&m->failure, -ENOTSUP,
+		return mst_reason_fail(&m->failure, -ENOTSUP,
 				       "the servers keep no average of the parameters: start "
 				       "musterd with --average%s",
 				       m->session.welcome.owner == MUSTER_WORKERS_OWN

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 
 /* What compute() has made of a batch so far. */
 struct progress {
@@ -20,7 +21,7 @@ static int check_progress(struct muster *m, const struct progress *p,
 	double took_s = (double)(mst_now_ns() - p->began_ns) / (double)MST_SECOND;
 
 	if (!(c->weight > p->weight))
-		return mst_client_fail(
+		return mst_reason_fail(
 			&m->failure, -EINVAL,
 			"rank %" PRIu32 ": micro-batch %" PRIu64 " of a batch added no samples "
 			"(weight %g, before it %g) and did not set full: compute() must add to "
@@ -28,7 +29,7 @@ static int check_progress(struct muster *m, const struct progress *p,
 			m->session.job.rank, p->calls, c->weight, p->weight);
 	if (took_s * (double)MST_SECOND <= (double)mst_client_session_patience(&m->session))
 		return 0;
-	return mst_client_fail(
+	return mst_reason_fail(
 		&m->failure, -EINVAL,
 		"rank %" PRIu32 ": %" PRIu64 " micro-batches with %g samples in %.3g s, and full "
 		"is not set: longer than a step waits for a worker (--patience, --lease); "

@@ -23,9 +23,9 @@ int muster_fd(struct muster *m)
 	if (m->inherited)
 		return mst_handle_disowned(m);
 	if (m->links.detached)
-		return mst_client_fail(&m->failure, -ENOTCONN, "the session has ended");
+		return mst_reason_fail(&m->failure, -ENOTCONN, "the session has ended");
 	if (transport->arm == NULL)
-		return mst_client_fail(&m->failure, -ENOTSUP,
+		return mst_reason_fail(&m->failure, -ENOTSUP,
 				       "gradients travel over %s here, whose waits have no "
 				       "descriptor: use muster_wait() in a thread",
 				       transport->medium);
@@ -41,7 +41,7 @@ int muster_regions(struct muster *m, struct muster_region *out, uint32_t max)
 	if (m->inherited)
 		return mst_handle_disowned(m);
 	if (out == NULL && max > 0)
-		return mst_client_fail(
+		return mst_reason_fail(
 			&m->failure, -EINVAL,
 			"muster_regions() needs somewhere to put %" PRIu32 " regions", max);
 	for (; mst_contiguous_region(&m->contiguous, count, &region); count++)

@@ -10,7 +10,7 @@
 
 void mst_handle_init(struct muster *m)
 {
-	struct mst_failure *failure = &m->failure;
+	struct mst_reason *failure = &m->failure;
 
 	m->pid = getpid();
 	m->links.failure = failure;
@@ -59,7 +59,7 @@ void mst_handle_init(struct muster *m)
 
 int mst_handle_disowned(struct muster *m)
 {
-	return mst_client_fail(
+	return mst_reason_fail(
 		&m->failure, -ECHILD,
 		"rank %" PRIu32 " in job \"%s\": process %d opened this handle, and this "
 		"is a child that it forked: only muster_close() may be called with the "
@@ -118,7 +118,7 @@ int mst_handle_begin(struct muster *m)
 		return rc;
 	if (mst_clip_init(&m->clip, m->settings.clip, w->elems, m->settings.type) != 0 ||
 	    mst_worker_init(&m->worker, &cfg) != 0)
-		return mst_client_fail(&m->failure, -ENOMEM,
+		return mst_reason_fail(&m->failure, -ENOMEM,
 				       "no memory for %" PRIu32
 				       " workers' shares, or for a bit for each "
 				       "4096 elements",
@@ -181,6 +181,6 @@ int mst_handle_enter(struct muster *m, int early, const char *call)
 	if (rc != 0)
 		return rc;
 	if (m->worker.phase < MST_WORKER_WORKING)
-		return mst_client_fail(&m->failure, early, "call muster_start() before %s", call);
+		return mst_reason_fail(&m->failure, early, "call muster_start() before %s", call);
 	return MST_ENTRY_OPEN;
 }

@@ -18,13 +18,14 @@
 #include "client/session/comeback.h"
 #include "client/session/outbound.h"
 #include "client/session/starting.h"
+#include "common/base/reason.h"
 
 struct muster {
 	struct muster *next; /* of this process; process.c's */
 	bool inherited;      /* by fork(): nothing can be done with it but to close it */
 	int pid;             /* of the process that opened it */
 
-	struct mst_failure failure;
+	struct mst_reason failure; /* the last: what muster_error() gives */
 	struct mst_settings settings;
 	struct mst_links links;
 	struct mst_contiguous contiguous;

@@ -17,7 +17,7 @@
  * may stand still for a while; one that is gone ends the wait at once. */
 #define FAREWELL_NS (5 * MST_SECOND)
 
-static _Thread_local struct mst_failure open_failure;
+static _Thread_local struct mst_reason open_failure;
 
 /* ---- beginning and end ---- */
 
@@ -25,7 +25,7 @@ static _Thread_local struct mst_failure open_failure;
  * another one may open its own. */
 static int give_up(struct muster *m, int error)
 {
-	struct mst_failure said = m->failure;
+	struct mst_reason said = m->failure;
 
 	mst_handle_free(m);
 	open_failure = said;
@@ -39,17 +39,17 @@ int muster_open(const struct muster_options *opt, struct muster **out)
 
 	open_failure.text[0] = '\0';
 	if (out == NULL)
-		return mst_client_fail(&open_failure, -EINVAL,
+		return mst_reason_fail(&open_failure, -EINVAL,
 				       "muster_open() needs somewhere to put the handle");
 	m = calloc(1, sizeof(*m));
 	if (m == NULL)
-		return mst_client_fail(&open_failure, -ENOMEM, "no memory for a handle");
+		return mst_reason_fail(&open_failure, -ENOMEM, "no memory for a handle");
 	mst_handle_init(m);
-	rc = mst_settings_read(opt, &m->settings, m->failure.text, sizeof(m->failure.text));
+	rc = mst_settings_read(opt, &m->settings, &m->failure);
 	if (rc == 0)
 		rc = mst_handle_join(m);
 	if (rc == 0 && mst_process_add(m) != 0)
-		rc = mst_client_fail(&m->failure, -ENOMEM, "no memory to be told of fork()");
+		rc = mst_reason_fail(&m->failure, -ENOMEM, "no memory to be told of fork()");
 	if (rc != 0)
 		return give_up(m, rc);
 	*out = m;
@@ -104,9 +104,9 @@ static const struct mst_sized sized_outcome = { "outcome", "MUSTER_OUTCOME",
 static int check_outcome(struct muster *m, const struct muster_outcome *out, const char *call)
 {
 	if (out == NULL)
-		return mst_client_fail(&m->failure, -EINVAL, "%s needs an outcome to write to",
+		return mst_reason_fail(&m->failure, -EINVAL, "%s needs an outcome to write to",
 				       call);
-	return mst_sized_check(&sized_outcome, out, m->failure.text, sizeof(m->failure.text));
+	return mst_sized_check(&sized_outcome, out, &m->failure);
 }
 
 /* Writes the next outcome to the caller, who has been checked. What has been copied was read in
@@ -134,7 +134,7 @@ static int check_clip(struct muster *m)
 {
 	if (m->clip.limit == 0 || m->worker.held.pace.local_steps == 0)
 		return 0;
-	return mst_client_fail(&m->failure, -ENOTSUP,
+	return mst_reason_fail(&m->failure, -ENOTSUP,
 			       "rank %" PRIu32
 			       ": options.clip (or MUSTER_CLIP) is %g, which limits "
 			       "gradients, and under policy %s workers contribute differences of "
@@ -150,7 +150,7 @@ int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 	if (rc != 0)
 		return rc;
 	if (m->worker.phase == MST_WORKER_WORKING || m->worker.phase == MST_WORKER_OVER)
-		return mst_client_fail(&m->failure, -EINVAL, "this handle has started already");
+		return mst_reason_fail(&m->failure, -EINVAL, "this handle has started already");
 	rc = mst_starting_run(&m->starting, own);
 	if (rc != 0)
 		return rc;
@@ -163,10 +163,10 @@ int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 static int no_buffer(struct muster *m)
 {
 	if (mst_tickets_full(&m->worker.tickets))
-		return mst_client_fail(&m->failure, -EAGAIN,
+		return mst_reason_fail(&m->failure, -EAGAIN,
 				       "%u pushes have no outcome yet; call muster_wait()",
 				       MUSTER_TICKETS_MAX);
-	return mst_client_fail(&m->failure, -EAGAIN,
+	return mst_reason_fail(&m->failure, -EAGAIN,
 			       "all %" PRIu32 " gradient buffers are in flight; call muster_wait()",
 			       m->session.job.slots);
 }
@@ -193,19 +193,19 @@ static int bad_range(struct muster *m, int rc, uint64_t first, uint64_t count)
 
 	switch (rc) {
 	case -ERANGE:
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "%" PRIu64 " elements from element %" PRIu64
 				       " on reach beyond the vector, which has %" PRIu64,
 				       count, first, m->session.job.elems);
 	case -EEXIST:
 		given = mst_ranges_given(ranges, first);
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "elements %" PRIu64 " to %" PRIu64
 				       " cannot be given: %" PRIu64 " to %" PRIu64
 				       " of this contribution were given before",
 				       first, first + count - 1, given.begin, given.end - 1);
 	default:
-		return mst_client_fail(
+		return mst_reason_fail(
 			&m->failure, -EINVAL,
 			"%" PRIu32 " separate ranges of this contribution were given, more "
 			"are not kept apart; give neighbouring ones one after the other",
@@ -322,7 +322,7 @@ int muster_push_ranges(struct muster *m, const struct muster_piece *pieces, uint
 	if (rc != MST_ENTRY_OPEN)
 		return rc == MST_ENTRY_OVER ? 0 : rc;
 	if (pieces == NULL && count > 0)
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "muster_push_ranges() needs the %" PRIu32 " pieces", count);
 	for (uint32_t i = 0; i < count && rc == 0; i++)
 		rc = push_piece(m, &pieces[i]);
@@ -336,13 +336,13 @@ static int read_contribution(struct muster *m, const struct muster_contribution 
 						sizeof(struct muster_contribution) };
 
 	if (theirs == NULL)
-		return mst_client_fail(&m->failure, -EINVAL, "muster_push() needs a contribution");
+		return mst_reason_fail(&m->failure, -EINVAL, "muster_push() needs a contribution");
 	*out = (struct muster_contribution)MUSTER_CONTRIBUTION;
-	int rc = mst_sized_read(&sized, theirs, out, m->failure.text, sizeof(m->failure.text));
+	int rc = mst_sized_read(&sized, theirs, out, &m->failure);
 	if (rc != 0)
 		return rc;
 	if (!(out->weight >= MST_WEIGHT_MIN && out->weight <= MST_WEIGHT_MAX))
-		return mst_client_fail(
+		return mst_reason_fail(
 			&m->failure, -EINVAL,
 			"a contribution's weight is %g; it is the number of samples, from "
 			"2^-53 to 2^53, which floats can divide by",
@@ -437,7 +437,7 @@ static int time_is_over(struct muster *m)
 {
 	unsigned misses = mst_worker_misses(&m->worker);
 
-	return mst_client_fail(&m->failure, -ETIMEDOUT,
+	return mst_reason_fail(&m->failure, -ETIMEDOUT,
 			       "rank %" PRIu32
 			       ": after %.3g s there is still missing:%s%s%s%s%s; nothing "
 			       "is lost, wait again",
@@ -525,7 +525,7 @@ static int try_outcome(struct muster *m)
 	rc = mst_engine_watch(&m->engine, &m->try_watch);
 	if (rc == 0)
 		rc = mst_engine_interrupted(&m->engine, 0);
-	return rc != 0 ? rc : mst_client_fail(&m->failure, -EAGAIN, "no outcome is ready yet");
+	return rc != 0 ? rc : mst_reason_fail(&m->failure, -EAGAIN, "no outcome is ready yet");
 }
 
 /* @await: waits for an outcome, or looks for one. */
@@ -540,7 +540,7 @@ static int next_outcome(struct muster *m, struct muster_outcome *out, int (*awai
 	if (m->worker.phase == MST_WORKER_OVER)
 		return give_outcome(m, out);
 	if (m->worker.phase < MST_WORKER_WORKING)
-		return mst_client_fail(&m->failure, -EINVAL, "call muster_start() before %s", call);
+		return mst_reason_fail(&m->failure, -EINVAL, "call muster_start() before %s", call);
 	if (m->comeback.state != NULL) /* else a wait makes no call of the allocator */
 		mst_comeback_let_go(&m->comeback);
 	rc = await(m);
@@ -580,7 +580,7 @@ int muster_released(struct muster *m, uint64_t ticket)
 	if (m->inherited)
 		return mst_handle_disowned(m);
 	if (ticket > m->worker.tickets.sent)
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "there is no ticket %" PRIu64 " yet: the newest is %" PRIu64,
 				       ticket, m->worker.tickets.sent);
 	if (mst_worker_released(&m->worker, ticket))
@@ -589,7 +589,7 @@ int muster_released(struct muster *m, uint64_t ticket)
 	if (mst_worker_released(&m->worker, ticket))
 		return 1;
 	if (rc == 0 && m->worker.cut)
-		rc = mst_client_fail(&m->failure, -ENOTCONN,
+		rc = mst_reason_fail(&m->failure, -ENOTCONN,
 				     "rank %" PRIu32 ": a link has been lost over which registered "
 				     "memory was still being sent: muster_close() gives it back",
 				     m->session.job.rank);
@@ -607,7 +607,7 @@ int muster_finish(struct muster *m, const char *why)
 	if (m->worker.finishing)
 		return 0;
 	if (m->session.welcome.may_finish == 0)
-		return mst_client_fail(
+		return mst_reason_fail(
 			&m->failure, -EACCES,
 			"only an operator may finish job \"%s\", with muster finish: "
 			"its server has --finish operator",
@@ -615,13 +615,13 @@ int muster_finish(struct muster *m, const char *why)
 
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 	if (msg == NULL)
-		return mst_client_fail(&m->failure, -ENOMEM, "no memory for a message");
+		return mst_reason_fail(&m->failure, -ENOMEM, "no memory for a message");
 	msg->kind = MST_MSG_FINISH;
 	(void)snprintf(msg->why, sizeof(msg->why), "%s", why != NULL ? why : "");
 	rc = mst_client_session_tell(&m->session, msg);
 	free(msg);
 	if (rc == -EAGAIN)
-		return mst_client_fail(&m->failure, rc,
+		return mst_reason_fail(&m->failure, rc,
 				       "the control connection is busy; try again");
 	/* -EPIPE: the connection is over, and the next look tells why. */
 	m->worker.finishing = true;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "client/api/batch.h"
+#include "common/base/reason.h"
 
 /* What advance() returns beside errors. */
 enum { GOES_ON, WAITS };
@@ -50,12 +51,12 @@ static void reset(struct mst_own *own)
 static int check(struct muster *m, const struct muster_hooks *hooks)
 {
 	if (hooks->local == NULL)
-		return mst_client_fail(&m->failure, -ENOTSUP,
+		return mst_reason_fail(&m->failure, -ENOTSUP,
 				       "under policy %s a worker steps on parameters of its own: "
 				       "muster_train() needs the hook local",
 				       m->session.job.policy);
 	if (m->settings.type != MUSTER_F32 || m->settings.result_type != MUSTER_F32)
-		return mst_client_fail(&m->failure, -ENOTSUP,
+		return mst_reason_fail(&m->failure, -ENOTSUP,
 				       "under policy %s a worker steps on parameters of its own, "
 				       "which needs gradients and results of type f32",
 				       m->session.job.policy);
@@ -70,7 +71,7 @@ static int begin(struct muster *m, const struct muster_hooks *hooks)
 	if (rc != 0 || own->begun)
 		return rc;
 	if (mst_own_allocate(own, m->session.job.elems) != 0)
-		return mst_client_fail(&m->failure, -ENOMEM,
+		return mst_reason_fail(&m->failure, -ENOMEM,
 				       "no memory for %" PRIu64 " parameters of this worker's own, "
 				       "and a gradient, which policy %s needs",
 				       m->session.job.elems, m->session.job.policy);
@@ -140,7 +141,7 @@ static int compute(struct muster *m, const struct muster_hooks *hooks,
 	if (rc != MST_BATCH_DONE)
 		return rc;
 	if (!(c->weight > 0))
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "rank %" PRIu32 ": compute() set full for a batch of weight "
 				       "%g: it must add its samples to weight",
 				       m->session.job.rank, c->weight);

@@ -18,19 +18,19 @@ static int check_metric(struct muster *m, const char *name, double value)
 	size_t bytes = name != NULL ? strlen(name) : 0;
 
 	if (bytes == 0)
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "muster_report() needs the name of the metric");
 	if (bytes > MUSTER_METRIC_NAME_MAX)
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "the name of the metric \"%.60s...\" has %zu bytes; a name "
 				       "has at most %u",
 				       name, bytes, MUSTER_METRIC_NAME_MAX);
 	if (!mst_text_is_clean(name))
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "the name of the metric has control characters, or is not "
 				       "UTF-8: give it another name");
 	if (!isfinite(value))
-		return mst_client_fail(&m->failure, -EDOM,
+		return mst_reason_fail(&m->failure, -EDOM,
 				       "\"%s\" of version %" PRIu64 " is %g; only a finite value "
 				       "can be reported",
 				       name, m->worker.given, value);
@@ -48,7 +48,7 @@ int muster_report(struct muster *m, const char *name, double value)
 
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 	if (msg == NULL)
-		return mst_client_fail(&m->failure, -ENOMEM, "no memory for a message");
+		return mst_reason_fail(&m->failure, -ENOMEM, "no memory for a message");
 	msg->kind = MST_MSG_REPORT;
 	(void)snprintf(msg->metric.name, sizeof(msg->metric.name), "%s", name);
 	msg->metric.value = value;
@@ -56,10 +56,10 @@ int muster_report(struct muster *m, const char *name, double value)
 	rc = mst_client_session_tell(&m->session, msg);
 	free(msg);
 	if (rc == -EAGAIN)
-		return mst_client_fail(&m->failure, rc,
+		return mst_reason_fail(&m->failure, rc,
 				       "the control connection is busy; try again");
 	if (rc != 0)
-		return mst_client_fail(&m->failure, -ENOTCONN,
+		return mst_reason_fail(&m->failure, -ENOTCONN,
 				       "\"%s\" of version %" PRIu64
 				       " cannot be reported: the leader "
 				       "has closed the connection",

@@ -29,7 +29,7 @@ int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint6
 	if (m->inherited)
 		return mst_handle_disowned(m);
 	if (state == NULL || bytes == NULL || version == NULL)
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "muster_take_state() needs somewhere to put the state, its "
 				       "length and its version");
 	mst_comeback_let_go(&m->comeback);

@@ -73,12 +73,12 @@ static int read_hooks(struct muster *m, const struct muster_hooks *theirs, struc
 						sizeof(struct muster_hooks) };
 
 	if (theirs == NULL)
-		return mst_client_fail(&m->failure, -EINVAL, "muster_train() needs hooks");
-	int rc = mst_sized_read(&sized, theirs, out, m->failure.text, sizeof(m->failure.text));
+		return mst_reason_fail(&m->failure, -EINVAL, "muster_train() needs hooks");
+	int rc = mst_sized_read(&sized, theirs, out, &m->failure);
 	if (rc != 0)
 		return rc;
 	if (out->compute == NULL || out->apply == NULL)
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "muster_train() needs the hooks compute and apply");
 	return 0;
 }
@@ -94,7 +94,7 @@ int muster_train(struct muster *m, const struct muster_hooks *theirs)
 	if (rc != 0)
 		return rc;
 	if (m->worker.phase < MST_WORKER_WORKING)
-		return mst_client_fail(&m->failure, -EINVAL,
+		return mst_reason_fail(&m->failure, -EINVAL,
 				       "call muster_start() before muster_train()");
 	if (m->worker.phase == MST_WORKER_OVER)
 		return 0;

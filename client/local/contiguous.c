@@ -123,7 +123,7 @@ int mst_contiguous_map(struct mst_contiguous *v, const struct mst_settings *s,
 		rc = map_published(v, v->versions);
 	if (rc == 0)
 		return 0;
-	return mst_client_fail(v->failure, rc,
+	return mst_reason_fail(v->failure, rc,
 			       "cannot map the parts of %" PRIu32
 			       " servers side by side: %s; raise "
 			       "vm.max_map_count, or have the job keep fewer --buffers",

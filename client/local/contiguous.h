@@ -13,6 +13,7 @@
 
 #include "client/core/worker.h"
 #include "client/session/links.h"
+#include "common/base/reason.h"
 
 /* Reserved address space. */
 struct mst_reservation {
@@ -22,7 +23,7 @@ struct mst_reservation {
 
 struct mst_contiguous {
 	const struct mst_links *links;
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 
 	char *result_into; /* the caller's own, where all results are read; NULL: there is none */
 	uint64_t elems;

@@ -14,7 +14,7 @@
 
 static int refuse(const struct mst_client_guard *g, const char *what)
 {
-	return mst_client_fail(
+	return mst_reason_fail(
 		g->failure, -EDOM,
 		"rank %" PRIu32 ": %s; the contribution, computed on version %" PRIu64
 		", is abandoned and nothing of it counts; go on as after muster_abandon() "
@@ -130,7 +130,7 @@ int mst_client_guard_state(const struct mst_client_guard *g, const void *own)
 		return 0;
 	mst_sum_load(&value, (const char *)own + at * mst_type_size(job->result_type),
 		     job->result_type, 1);
-	return mst_client_fail(g->failure, -EDOM,
+	return mst_reason_fail(g->failure, -EDOM,
 			       "rank %" PRIu32
 			       ": %s; none of it is sent: call muster_start() again with "
 			       "a state that is finite (musterd --guard off lets such values pass)",

@@ -12,11 +12,12 @@
 
 #include "client/core/worker.h"
 #include "client/session/session.h"
+#include "common/base/reason.h"
 
 struct mst_client_guard {
 	const struct mst_client_session *session;
 	const struct mst_worker *worker;
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 };
 
 /* Copies a range of the contribution from the caller's @src to the @gradient, and looks at it on

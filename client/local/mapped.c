@@ -27,7 +27,7 @@ static bool next_mapping(FILE *maps, struct mapping *out)
 static int fail(struct mst_mapped *out, int error, uintptr_t at, const char *what)
 {
 	out->error = error;
-	(void)snprintf(out->why, sizeof(out->why), "the bytes from 0x%" PRIxPTR " on %s", at, what);
+	mst_reason_set(&out->why, "the bytes from 0x%" PRIxPTR " on %s", at, what);
 	return error;
 }
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,23 +21,6 @@
 #define DEFAULT_JOB "default"
 #define DEFAULT_JOIN_MS 60000u
 
-/* Where a sentence about what is wrong goes. */
-struct complaint {
-	char *why;
-	size_t len;
-};
-
-static __attribute__((format(printf, 2, 3))) int invalid(const struct complaint *to,
-							 const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(to->why, to->len, fmt, args);
-	va_end(args);
-	return -EINVAL;
-}
-
 /* The option, or else the variable, or else the default; an empty one counts as unset. */
 static const char *choose(const char *option, const char *variable, const char *otherwise)
 {
@@ -49,46 +31,52 @@ static const char *choose(const char *option, const char *variable, const char *
 
 /* torchrun gives every process the address of the first host; its MASTER_PORT is that of the store
  * of torch, where no musterd can listen. A v6 address needs brackets before a port. */
-static int read_master(const char *host, struct mst_settings *out, const struct complaint *to)
+static int read_master(const char *host, struct mst_settings *out, struct mst_reason *why)
 {
 	bool bare_v6 = host[0] != '[' && strchr(host, ':') != NULL;
 	int len = snprintf(out->server, sizeof(out->server), "%s%s%s:%s", bare_v6 ? "[" : "", host,
 			   bare_v6 ? "]" : "", DEFAULT_PORT);
 
 	if (len < 0 || (size_t)len >= sizeof(out->server))
-		return invalid(to, "MASTER_ADDR has %zu characters; set MUSTER_SERVER to HOST:PORT",
-			       strlen(host));
+		return mst_reason_fail(
+			why, -EINVAL,
+			"MASTER_ADDR has %zu characters; set MUSTER_SERVER to HOST:PORT",
+			strlen(host));
 	out->server_from = "MASTER_ADDR";
 	return 0;
 }
 
 static int read_server(const struct muster_options *opt, struct mst_settings *out,
-		       const struct complaint *to)
+		       struct mst_reason *why)
 {
 	const char *server = choose(opt->server, "MUSTER_SERVER", NULL);
 	const char *master = choose(NULL, "MASTER_ADDR", NULL);
 
 	if (server == NULL && master != NULL)
-		return read_master(master, out, to);
+		return read_master(master, out, why);
 	if (server == NULL)
 		server = DEFAULT_SERVER;
 	if (strlen(server) >= sizeof(out->server))
-		return invalid(to, "the server's address has %zu characters, at most %zu are taken",
-			       strlen(server), sizeof(out->server) - 1);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"the server's address has %zu characters, at most %zu are taken",
+			strlen(server), sizeof(out->server) - 1);
 	(void)snprintf(out->server, sizeof(out->server), "%s", server);
 	return 0;
 }
 
 static int read_job(const struct muster_options *opt, struct mst_settings *out,
-		    const struct complaint *to)
+		    struct mst_reason *why)
 {
 	const char *job = choose(opt->job, "MUSTER_JOB", DEFAULT_JOB);
 
 	if (strlen(job) >= sizeof(out->job))
-		return invalid(to, "the job's name has %zu characters, at most %zu are taken",
-			       strlen(job), sizeof(out->job) - 1);
+		return mst_reason_fail(why, -EINVAL,
+				       "the job's name has %zu characters, at most %zu are taken",
+				       strlen(job), sizeof(out->job) - 1);
 	if (!mst_text_is_clean(job))
-		return invalid(to, "the job's name is not UTF-8 without control characters");
+		return mst_reason_fail(why, -EINVAL,
+				       "the job's name is not UTF-8 without control characters");
 	(void)snprintf(out->job, sizeof(out->job), "%s", job);
 	return 0;
 }
@@ -139,34 +127,39 @@ static const struct rank_variable *find_rank(void)
 }
 
 static int read_rank(const struct muster_options *opt, struct mst_settings *out,
-		     const struct complaint *to)
+		     struct mst_reason *why)
 {
 	const struct rank_variable *v = find_rank();
 
 	out->rank = opt->rank;
 	if (opt->rank < -1)
-		return invalid(to, "options.rank is %" PRId32 "; a rank is 0 or more, -1 is any",
-			       opt->rank);
+		return mst_reason_fail(
+			why, -EINVAL, "options.rank is %" PRId32 "; a rank is 0 or more, -1 is any",
+			opt->rank);
 	if (opt->rank >= 0 || v == NULL)
 		return 0;
 	const char *text = choose(NULL, v->name, "");
 	if (!read_number(text, v->min, &out->rank))
-		return invalid(to, "%s is \"%.40s\"; a rank is 0 or more%s", v->name, text,
-			       v->min < 0 ? ", -1 is any" : "; set MUSTER_RANK, which comes first");
+		return mst_reason_fail(
+			why, -EINVAL, "%s is \"%.40s\"; a rank is 0 or more%s", v->name, text,
+			v->min < 0 ? ", -1 is any" : "; set MUSTER_RANK, which comes first");
 	out->rank_from = v->name;
 	return 0;
 }
 
 static int read_vector(const struct muster_options *opt, struct mst_settings *out,
-		       const struct complaint *to)
+		       struct mst_reason *why)
 {
 	if (opt->elems == 0 || opt->elems > MST_ELEMS_MAX)
-		return invalid(to, "options.elems is %" PRIu64 "; a vector has 1 to 2^40 elements",
-			       opt->elems);
+		return mst_reason_fail(why, -EINVAL,
+				       "options.elems is %" PRIu64
+				       "; a vector has 1 to 2^40 elements",
+				       opt->elems);
 	if ((unsigned)opt->type > MUSTER_F16 || (unsigned)opt->result_type > MUSTER_F16)
-		return invalid(to, "options.type or options.result_type is no enum muster_type");
+		return mst_reason_fail(
+			why, -EINVAL, "options.type or options.result_type is no enum muster_type");
 	if ((unsigned)opt->owner > MUSTER_WORKERS_OWN)
-		return invalid(to, "options.owner is no enum muster_owner");
+		return mst_reason_fail(why, -EINVAL, "options.owner is no enum muster_owner");
 	out->elems = opt->elems;
 	out->type = opt->type;
 	out->result_type = opt->result_type;
@@ -175,31 +168,33 @@ static int read_vector(const struct muster_options *opt, struct mst_settings *ou
 }
 
 static int read_clip(const struct muster_options *opt, struct mst_settings *out,
-		     const struct complaint *to)
+		     struct mst_reason *why)
 {
 	const char *text = choose(NULL, "MUSTER_CLIP", "0");
 	char *end;
 
 	out->clip = opt->clip;
 	if (!(opt->clip >= 0 && isfinite(opt->clip)))
-		return invalid(to,
-			       "options.clip is %g; it is the norm that a longer gradient is "
-			       "shortened to, or 0 for none",
-			       opt->clip);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"options.clip is %g; it is the norm that a longer gradient is "
+			"shortened to, or 0 for none",
+			opt->clip);
 	if (opt->clip > 0)
 		return 0;
 	out->clip = strtod(text, &end);
 	if (end == text || *end != '\0' || !(out->clip >= 0 && isfinite(out->clip)))
-		return invalid(to,
-			       "MUSTER_CLIP is \"%.40s\"; it is the norm that a longer gradient is "
-			       "shortened to, or 0 for none",
-			       text);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"MUSTER_CLIP is \"%.40s\"; it is the norm that a longer gradient is "
+			"shortened to, or 0 for none",
+			text);
 	return 0;
 }
 
 /* A server, or muster_wait(), would only find out later. */
 static int read_result_into(const struct muster_options *opt, struct mst_settings *out,
-			    const struct complaint *to)
+			    struct mst_reason *why)
 {
 	size_t bytes = mst_settings_result_bytes(out);
 	struct mst_mapped found;
@@ -208,26 +203,28 @@ static int read_result_into(const struct muster_options *opt, struct mst_setting
 	if (opt->result_into == NULL ||
 	    mst_mapped_check(opt->result_into, bytes, MST_MAPPED_FOR_WRITING, &found) == 0)
 		return 0;
-	(void)snprintf(to->why, to->len,
+	mst_reason_set(why,
 		       "options.result_into needs memory for a result, %" PRIu64
 		       " elements in %zu bytes, and of that at %p %s",
-		       out->elems, bytes, opt->result_into, found.why);
+		       out->elems, bytes, opt->result_into, found.why.text);
 	return found.error;
 }
 
-static int check_tensors(const struct muster_options *opt, const struct complaint *to)
+static int check_tensors(const struct muster_options *opt, struct mst_reason *why)
 {
-	char wrong[400];
+	struct mst_reason wrong;
 
 	if (opt->tensor_count > 0 && opt->tensors == NULL)
-		return invalid(to, "options.tensor_count is %" PRIu32 ", options.tensors is NULL",
-			       opt->tensor_count);
-	if (opt->tensor_count > 0 && mst_tensors_check(opt, wrong, sizeof(wrong)) != 0)
-		return invalid(to, "options.tensors: %s", wrong);
+		return mst_reason_fail(why, -EINVAL,
+				       "options.tensor_count is %" PRIu32
+				       ", options.tensors is NULL",
+				       opt->tensor_count);
+	if (opt->tensor_count > 0 && mst_tensors_check(opt, &wrong) != 0)
+		return mst_reason_fail(why, -EINVAL, "options.tensors: %s", wrong.text);
 	return 0;
 }
 
-static int refuse_transport(const char *scheme, const struct complaint *to)
+static int refuse_transport(const char *scheme, struct mst_reason *why)
 {
 	const struct mst_transport *t;
 	char known[80] = "auto";
@@ -237,17 +234,18 @@ static int refuse_transport(const char *scheme, const struct complaint *to)
 		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
 					 mst_transport_at(i + 1) != NULL ? ", " : " and ",
 					 t->scheme);
-	return invalid(to, "MUSTER_TRANSPORT is \"%.40s\"; this build knows %s", scheme, known);
+	return mst_reason_fail(why, -EINVAL, "MUSTER_TRANSPORT is \"%.40s\"; this build knows %s",
+			       scheme, known);
 }
 
-static int read_transport(struct mst_settings *out, const struct complaint *to)
+static int read_transport(struct mst_settings *out, struct mst_reason *why)
 {
 	const char *scheme = choose(NULL, "MUSTER_TRANSPORT", "auto");
 
 	if (strcmp(scheme, "auto") == 0)
 		return 0;
 	out->transport = mst_transport_find(scheme);
-	return out->transport != NULL ? 0 : refuse_transport(scheme, to);
+	return out->transport != NULL ? 0 : refuse_transport(scheme, why);
 }
 
 /* What the environment says may change after this. */
@@ -259,9 +257,9 @@ static const char *keep(const char *text, char kept[MST_FABRIC_TEXT_LEN])
 	return kept;
 }
 
-static int read_fabric(struct mst_settings *out, const struct complaint *to)
+static int read_fabric(struct mst_settings *out, struct mst_reason *why)
 {
-	int rc = mst_fabric_environment(&out->fabric, to->why, to->len);
+	int rc = mst_fabric_environment(&out->fabric, why);
 
 	if (rc != 0)
 		return rc;
@@ -271,12 +269,14 @@ static int read_fabric(struct mst_settings *out, const struct complaint *to)
 }
 
 static int read_comes_back(const struct muster_options *opt, struct mst_settings *out,
-			   const struct complaint *to)
+			   struct mst_reason *why)
 {
 	if (opt->comes_back && opt->owner != MUSTER_WORKERS_OWN)
-		return invalid(to, "options.comes_back is set, and servers own the parameters: a "
-				   "worker that joins late has them from the servers, and needs no "
-				   "state of another worker");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"options.comes_back is set, and servers own the parameters: a "
+			"worker that joins late has them from the servers, and needs no "
+			"state of another worker");
 	out->comes_back = opt->comes_back;
 	return 0;
 }
@@ -300,18 +300,18 @@ static void warn_of_strangers(const char *server)
 }
 
 static int read_credentials(const struct muster_options *opt, struct mst_settings *out,
-			    const struct complaint *to)
+			    struct mst_reason *why)
 {
 	struct mst_tls_files files = { opt->tls_ca, opt->tls_cert, opt->tls_key };
 
 	mst_tls_files_environment(&files);
-	int rc = mst_credentials_load(&files, &out->credentials, to->why, to->len);
+	int rc = mst_credentials_load(&files, &out->credentials, why);
 	if (rc == 0 && out->credentials == NULL)
 		warn_of_strangers(out->server);
 	return rc;
 }
 
-static int open_log(const struct complaint *to)
+static int open_log(struct mst_reason *why)
 {
 	const char *word = choose(NULL, "MUSTER_LOG", NULL);
 
@@ -321,24 +321,24 @@ static int open_log(const struct complaint *to)
 		word = "info";
 	int level = mst_log_level_parse(word);
 	if (level < 0)
-		return invalid(to, "MUSTER_LOG is \"%.40s\"; it is error, warn, info or debug",
-			       word);
+		return mst_reason_fail(why, -EINVAL,
+				       "MUSTER_LOG is \"%.40s\"; it is error, warn, info or debug",
+				       word);
 	mst_log_open("libmuster", (enum mst_log_level)level);
 	return 0;
 }
 
-int mst_settings_read(const struct muster_options *theirs, struct mst_settings *out, char *why,
-		      size_t why_len)
+int mst_settings_read(const struct muster_options *theirs, struct mst_settings *out,
+		      struct mst_reason *why)
 {
 	static const struct mst_sized sized = { "options", "MUSTER_OPTIONS",
 						sizeof(struct muster_options) };
-	const struct complaint to = { why, why_len };
 	struct muster_options read = MUSTER_OPTIONS;
 	const struct muster_options *opt = &read;
 
 	if (theirs == NULL)
-		return invalid(&to, "options are NULL; start from MUSTER_OPTIONS");
-	int rc = mst_sized_read(&sized, theirs, &read, why, why_len);
+		return mst_reason_fail(why, -EINVAL, "options are NULL; start from MUSTER_OPTIONS");
+	int rc = mst_sized_read(&sized, theirs, &read, why);
 	if (rc != 0)
 		return rc;
 	*out = (struct mst_settings){
@@ -346,31 +346,31 @@ int mst_settings_read(const struct muster_options *theirs, struct mst_settings *
 		.wait_ns = opt->wait_ms * MST_MS,
 		.fabric = MST_FABRIC_DEFAULT,
 	};
-	rc = open_log(&to);
+	rc = open_log(why);
 	if (rc == 0)
-		rc = read_server(opt, out, &to);
+		rc = read_server(opt, out, why);
 	if (rc == 0)
-		rc = read_job(opt, out, &to);
+		rc = read_job(opt, out, why);
 	if (rc == 0)
-		rc = read_rank(opt, out, &to);
+		rc = read_rank(opt, out, why);
 	if (rc == 0)
-		rc = read_vector(opt, out, &to);
+		rc = read_vector(opt, out, why);
 	if (rc == 0)
-		rc = read_clip(opt, out, &to);
+		rc = read_clip(opt, out, why);
 	if (rc == 0)
-		rc = read_comes_back(opt, out, &to);
+		rc = read_comes_back(opt, out, why);
 	if (rc == 0)
-		rc = read_result_into(opt, out, &to);
+		rc = read_result_into(opt, out, why);
 	if (rc == 0)
-		rc = check_tensors(opt, &to);
+		rc = check_tensors(opt, why);
 	if (rc == 0)
-		rc = read_transport(out, &to);
+		rc = read_transport(out, why);
 	if (rc == 0)
-		rc = read_fabric(out, &to);
+		rc = read_fabric(out, why);
 	if (rc == 0)
-		rc = read_credentials(opt, out, &to);
+		rc = read_credentials(opt, out, why);
 	if (rc == 0 && mst_tensors_copy(opt->tensors, opt->tensor_count, &out->tensors) != 0) {
-		(void)snprintf(why, why_len, "no memory for the names of %" PRIu32 " tensors",
+		mst_reason_set(why, "no memory for the names of %" PRIu32 " tensors",
 			       opt->tensor_count);
 		return -ENOMEM;
 	}

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "client/local/tensors.h"
+#include "common/base/reason.h"
 #include "common/transport/tls/credentials.h"
 #include "common/transport/transport.h"
 #include "common/wire/message.h"
@@ -42,8 +43,8 @@ struct mst_settings {
 
 /* Reads and checks. @why: on failure a sentence. 0, -EINVAL, -EFAULT or -ENOMEM; either way @out is
  * to be released, if it was zeroed before. */
-int mst_settings_read(const struct muster_options *theirs, struct mst_settings *out, char *why,
-		      size_t why_len);
+int mst_settings_read(const struct muster_options *theirs, struct mst_settings *out,
+		      struct mst_reason *why);
 
 void mst_settings_fini(struct mst_settings *s); /* accepts a zeroed one */
 

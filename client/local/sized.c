@@ -2,7 +2,6 @@
 #include "client/local/sized.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 static size_t size_at(const void *theirs)
@@ -13,13 +12,13 @@ static size_t size_at(const void *theirs)
 	return size;
 }
 
-int mst_sized_check(const struct mst_sized *s, const void *theirs, char *why, size_t why_len)
+int mst_sized_check(const struct mst_sized *s, const void *theirs, struct mst_reason *why)
 {
 	size_t size = size_at(theirs);
 
 	if (size > sizeof(size) && size <= MST_SIZED_MAX)
 		return 0;
-	(void)snprintf(why, why_len,
+	mst_reason_set(why,
 		       "%s.size is %zu, this library's struct has %zu bytes; start from %s, which "
 		       "sets it",
 		       s->name, size, s->bytes, s->initial);
@@ -36,16 +35,16 @@ static size_t unknown_bytes(const struct mst_sized *s, const char *theirs)
 	return count;
 }
 
-int mst_sized_read(const struct mst_sized *s, const void *theirs, void *ours, char *why,
-		   size_t why_len)
+int mst_sized_read(const struct mst_sized *s, const void *theirs, void *ours,
+		   struct mst_reason *why)
 {
-	int rc = mst_sized_check(s, theirs, why, why_len);
+	int rc = mst_sized_check(s, theirs, why);
 
 	if (rc != 0)
 		return rc;
 	size_t size = size_at(theirs);
 	if (unknown_bytes(s, theirs) > 0) {
-		(void)snprintf(why, why_len,
+		mst_reason_set(why,
 			       "%s has %zu bytes, this library knows %zu of them, and the program "
 			       "has set fields beyond those; it was compiled with a newer muster.h "
 			       "and needs a newer libmuster",

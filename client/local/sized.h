@@ -13,6 +13,8 @@
 
 #include <stddef.h>
 
+#include "common/base/reason.h"
+
 /* Larger than any of these structs will be: a size beyond it is memory that nobody has set. */
 #define MST_SIZED_MAX 4096u
 
@@ -24,13 +26,13 @@ struct mst_sized {
 
 /* Is the size that @theirs begins with one that this library can deal with? @why: else a sentence.
  * 0 or -EINVAL. */
-int mst_sized_check(const struct mst_sized *s, const void *theirs, char *why, size_t why_len);
+int mst_sized_check(const struct mst_sized *s, const void *theirs, struct mst_reason *why);
 
 /* Reads a struct of the caller's. @ours: holds the defaults before, and keeps those of the fields
  * that the caller's struct lacks; its size is always that of this library. -EINVAL also where
  * fields that this library does not know are set. */
-int mst_sized_read(const struct mst_sized *s, const void *theirs, void *ours, char *why,
-		   size_t why_len);
+int mst_sized_read(const struct mst_sized *s, const void *theirs, void *ours,
+		   struct mst_reason *why);
 
 /* Writes a struct of ours to the caller, whose size has been checked and stays: as much as there is
  * space for; fields that this library does not know become zero. */

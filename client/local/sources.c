@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "client/local/mapped.h"
+#include "common/base/reason.h"
 
 #define ROOM_MIN 16u
 
@@ -50,7 +51,7 @@ static int check_own(const struct mst_sources *s, const void *base, size_t bytes
 
 	for (uint32_t i = 0; mst_contiguous_region(s->contiguous, i, &own); i++) {
 		if (overlap(base, bytes, own.base, own.bytes))
-			return mst_client_fail(
+			return mst_reason_fail(
 				s->failure, -EINVAL,
 				"%zu bytes at %p overlap memory of this handle, %zu bytes at %p: "
 				"gradients in muster_gradient()'s buffer are sent without a copy "
@@ -70,10 +71,10 @@ static int check(const struct mst_sources *s, const void *base, size_t bytes)
 	int rc = check_own(s, base, bytes);
 	if (rc != 0 || mst_mapped_check(base, bytes, MST_MAPPED_FOR_READING, &found) == 0)
 		return rc;
-	return mst_client_fail(s->failure, found.error,
+	return mst_reason_fail(s->failure, found.error,
 			       "cannot register %zu bytes at %p: %s; register only memory that is "
 			       "there, from its first byte to its last",
-			       bytes, base, found.why);
+			       bytes, base, found.why.text);
 }
 
 static int make_room(struct mst_sources *s)
@@ -83,7 +84,7 @@ static int make_room(struct mst_sources *s)
 	uint32_t room = s->room == 0 ? ROOM_MIN : 2 * s->room;
 	struct mst_region **more = realloc(s->region, room * sizeof(struct mst_region *));
 	if (more == NULL)
-		return mst_client_fail(s->failure, -ENOMEM, "no memory for the record of a region");
+		return mst_reason_fail(s->failure, -ENOMEM, "no memory for the record of a region");
 	s->region = more;
 	s->room = room;
 	return 0;
@@ -100,7 +101,7 @@ int mst_sources_register(struct mst_sources *s, void *base, size_t bytes)
 		return rc;
 	rc = mst_region_register(&s->links->net->domain, base, bytes, &region);
 	if (rc != 0)
-		return mst_client_fail(s->failure, rc, "%s", mst_why());
+		return mst_reason_fail(s->failure, rc, "%s", mst_why());
 	uint32_t at = place_of(s, (uintptr_t)base);
 	memmove(&s->region[at + 1], &s->region[at], (s->count - at) * sizeof(struct mst_region *));
 	s->region[at] = region;
@@ -111,11 +112,11 @@ int mst_sources_register(struct mst_sources *s, void *base, size_t bytes)
 static int not_registered(const struct mst_sources *s, const void *base, const struct mst_region *r)
 {
 	if (r != NULL && mst_region_has(r, base, 1))
-		return mst_client_fail(s->failure, -EINVAL,
+		return mst_reason_fail(s->failure, -EINVAL,
 				       "no region begins at %p: it lies in the one of %zu bytes at "
 				       "%p, which is unregistered by that address",
 				       base, r->bytes, (const void *)r->base);
-	return mst_client_fail(s->failure, -EINVAL,
+	return mst_reason_fail(s->failure, -EINVAL,
 			       "no region of this handle begins at %p: each handle has only those "
 			       "that were registered with it",
 			       base);
@@ -131,7 +132,7 @@ int mst_sources_unregister(struct mst_sources *s, const void *base)
 	size_t bytes = region->bytes;
 	int rc = mst_region_unregister(region);
 	if (rc == -EBUSY)
-		return mst_client_fail(
+		return mst_reason_fail(
 			s->failure, rc,
 			"the %zu bytes at %p are lent: gradients are still being sent from there; "
 			"unregister them once muster_released(m, 0) is 1%s",
@@ -140,7 +141,7 @@ int mst_sources_unregister(struct mst_sources *s, const void *base)
 				? ", or close the handle: a link is lost"
 				: "");
 	if (rc != 0)
-		return mst_client_fail(s->failure, rc, "%s", mst_why());
+		return mst_reason_fail(s->failure, rc, "%s", mst_why());
 	s->count--;
 	memmove(&s->region[at], &s->region[at + 1], (s->count - at) * sizeof(struct mst_region *));
 	return 0;
@@ -159,7 +160,7 @@ int mst_sources_find(const struct mst_sources *s, const void *at, size_t bytes,
 	if (region == NULL || !overlap(at, bytes, region->base, region->bytes))
 		return 0;
 	if (!mst_region_has(region, at, bytes))
-		return mst_client_fail(s->failure, -EINVAL,
+		return mst_reason_fail(s->failure, -EINVAL,
 				       "the source, %zu bytes at %p, lies only partly in the "
 				       "registered %zu bytes at %p: register all of it as one "
 				       "region, or hand the parts over as ranges of their own",

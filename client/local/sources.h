@@ -20,7 +20,7 @@ struct mst_source {
 struct mst_sources {
 	const struct mst_links *links;
 	const struct mst_contiguous *contiguous;
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 
 	struct mst_region **region; /* by their addresses */
 	uint32_t count, room;

@@ -31,7 +31,7 @@ static const char *label(const struct muster_tensor *tensor, uint32_t index, cha
 
 /* A user must not believe that a layer is frozen if it is not, nor freeze a layer by leaving its
  * scales out. */
-static int check_scales(const struct muster_options *opt, uint32_t index, char *why, size_t len)
+static int check_scales(const struct muster_options *opt, uint32_t index, struct mst_reason *why)
 {
 	const struct muster_tensor *tensor = &opt->tensors[index];
 	float lr = tensor->lr_scale, decay = tensor->decay_scale;
@@ -48,14 +48,14 @@ static int check_scales(const struct muster_options *opt, uint32_t index, char *
 			"where you apply the gradient";
 	if (wrong == NULL)
 		return 0;
-	(void)snprintf(why, len, "%s has lr_scale %g and decay_scale %g: %s",
-		       label(tensor, index, name), (double)lr, (double)decay, wrong);
+	mst_reason_set(why, "%s has lr_scale %g and decay_scale %g: %s", label(tensor, index, name),
+		       (double)lr, (double)decay, wrong);
 	return -EINVAL;
 }
 
 /* @end: where the tensors before it end. */
-static int check_place(const struct muster_tensor *tensor, uint32_t index, uint64_t end, char *why,
-		       size_t len)
+static int check_place(const struct muster_tensor *tensor, uint32_t index, uint64_t end,
+		       struct mst_reason *why)
 {
 	char name[LABEL_LEN], before[LABEL_LEN] = "the vector";
 	bool overlaps = tensor->first < end;
@@ -65,7 +65,7 @@ static int check_place(const struct muster_tensor *tensor, uint32_t index, uint6
 		return 0;
 	if (index > 0)
 		(void)label(tensor - 1, index - 1, before);
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "%s begins at element %" PRIu64 ", %s %s at element %" PRIu64 ": %s %" PRIu64
 		       " elements; name every element once, in order",
 		       name, tensor->first, before, index > 0 ? "ends" : "begins", end,
@@ -75,12 +75,12 @@ static int check_place(const struct muster_tensor *tensor, uint32_t index, uint6
 }
 
 /* The name travels to the servers, and from there to other programs. */
-static int check_name(const struct muster_tensor *tensor, uint32_t index, char *why, size_t len)
+static int check_name(const struct muster_tensor *tensor, uint32_t index, struct mst_reason *why)
 {
 	size_t bytes = tensor->name != NULL ? strlen(tensor->name) : 0;
 
 	if (bytes > MUSTER_TENSOR_NAME_MAX) {
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "tensor number %" PRIu32 " has a name of %zu bytes, \"%.60s...\": a "
 			       "name has at most %u",
 			       index, bytes, tensor->name, MUSTER_TENSOR_NAME_MAX);
@@ -88,14 +88,14 @@ static int check_name(const struct muster_tensor *tensor, uint32_t index, char *
 	}
 	if (bytes == 0 || mst_text_is_clean(tensor->name))
 		return 0;
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "the name of tensor number %" PRIu32
 		       " has control characters, or is not UTF-8: give it another name",
 		       index);
 	return -EINVAL;
 }
 
-int mst_tensors_check(const struct muster_options *opt, char *why, size_t len)
+int mst_tensors_check(const struct muster_options *opt, struct mst_reason *why)
 {
 	const struct muster_tensor *tensor = opt->tensors;
 	uint32_t count = opt->tensor_count;
@@ -104,31 +104,31 @@ int mst_tensors_check(const struct muster_options *opt, char *why, size_t len)
 	uint64_t end = 0;
 
 	if (count > MUSTER_TENSORS_MAX) {
-		(void)snprintf(why, len, "%" PRIu32 " tensors are more than a table may have: %u",
-			       count, MUSTER_TENSORS_MAX);
+		mst_reason_set(why, "%" PRIu32 " tensors are more than a table may have: %u", count,
+			       MUSTER_TENSORS_MAX);
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		const struct muster_tensor *t = &tensor[i];
 		if (t->count == 0 || t->first > elems || t->count > elems - t->first) {
-			(void)snprintf(why, len,
+			mst_reason_set(why,
 				       "%s has %" PRIu64 " elements from %" PRIu64
 				       " on, the vector has %" PRIu64,
 				       label(t, i, name), t->count, t->first, elems);
 			return -EINVAL;
 		}
-		int rc = check_name(t, i, why, len);
+		int rc = check_name(t, i, why);
 		if (rc == 0)
-			rc = check_place(t, i, end, why, len);
+			rc = check_place(t, i, end, why);
 		if (rc == 0)
-			rc = check_scales(opt, i, why, len);
+			rc = check_scales(opt, i, why);
 		if (rc != 0)
 			return rc;
 		end = t->first + t->count;
 	}
 	if (end == elems)
 		return 0;
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "%s ends at element %" PRIu64 ", the vector has %" PRIu64
 		       ": name every element once, in order",
 		       label(&tensor[count - 1], count - 1, name), end, elems);

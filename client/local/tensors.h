@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/wire/tensor_table.h"
 #include "muster/muster.h"
 
@@ -14,7 +15,7 @@ struct mst_tensors;
 /* Do the tensors of these options, of which there is one at least, cover the vector, in order, each
  * element once, with names that can travel and scales that can take effect? @why: a clause that
  * names the tensors. 0 or -EINVAL. */
-int mst_tensors_check(const struct muster_options *opt, char *why, size_t len);
+int mst_tensors_check(const struct muster_options *opt, struct mst_reason *why);
 
 /* @tensor: @count of them, which have been checked; read during the call only. @out: NULL where
  * there are none. 0 or -ENOMEM. */

@@ -23,12 +23,12 @@ int mst_comeback_tell(struct mst_comeback *b)
 	bool joins = held->version == MST_VERSION_NONE;
 
 	if (joins)
-		return mst_client_fail(
+		return mst_reason_fail(
 			b->failure, -ESTALE,
 			"rank %" PRIu32 " has joined a job that is at version %" PRIu64
 			": take the state of another worker with muster_take_state()",
 			b->session->job.rank, b->session->told.newest);
-	return mst_client_fail(b->failure, -ESTALE,
+	return mst_reason_fail(b->failure, -ESTALE,
 			       "rank %" PRIu32 " has version %" PRIu64
 			       ", and the job is at version %" PRIu64
 			       " and does not keep the one after it: take the state of another "
@@ -64,7 +64,7 @@ static int decline(struct mst_comeback *b, uint64_t too_large)
 
 static int too_large(struct mst_comeback *b, size_t bytes)
 {
-	return mst_client_fail(b->failure, -EMSGSIZE,
+	return mst_reason_fail(b->failure, -EMSGSIZE,
 			       "rank %" PRIu32 ": a state of %zu bytes is larger than the server "
 			       "takes, %" PRIu64 ": raise musterd --state-max",
 			       b->session->job.rank, bytes, b->session->welcome.state_max);
@@ -80,7 +80,7 @@ static int send(struct mst_comeback *b, const void *state, size_t bytes)
 	if (gift.data == NULL) {
 		if (decline(b, 0) == -EALREADY)
 			return -EALREADY;
-		return mst_client_fail(b->failure, -ENOMEM,
+		return mst_reason_fail(b->failure, -ENOMEM,
 				       "no memory for a copy of a state of %zu bytes", bytes);
 	}
 	memcpy(gift.data, state, bytes);
@@ -95,17 +95,17 @@ int mst_comeback_give(struct mst_comeback *b, const void *state, size_t bytes)
 	uint64_t before = b->answered;
 
 	if (!mst_comeback_wanted(b))
-		return mst_client_fail(b->failure, -EINVAL,
+		return mst_reason_fail(b->failure, -EINVAL,
 				       "nobody wants a state now: ask muster_state_wanted() first");
 	if (state == NULL && bytes > 0)
-		return mst_client_fail(b->failure, -EINVAL,
+		return mst_reason_fail(b->failure, -EINVAL,
 				       "muster_give_state() needs a state of %zu bytes", bytes);
 	b->answered = b->session->told.state_wanted;
 	bool fits = bytes <= b->session->welcome.state_max;
 	int rc = bytes > 0 && fits ? send(b, state, bytes) : decline(b, fits ? 0 : bytes);
 	if (rc == -EALREADY) {
 		b->answered = before;
-		return mst_client_fail(b->failure, -EAGAIN,
+		return mst_reason_fail(b->failure, -EAGAIN,
 				       "the last state is still being sent; give this one at the "
 				       "next outcome");
 	}
@@ -121,7 +121,7 @@ static int took(struct mst_comeback *b, const struct mst_gift *gift)
 	b->state = gift->data;
 	if (mst_worker_took(b->worker, gift->version) != 0) {
 		mst_engine_fail(b->engine, -EPROTO);
-		return mst_client_fail(b->failure, -EPROTO,
+		return mst_reason_fail(b->failure, -EPROTO,
 				       "rank %" PRIu32 ": the server has handed over a state of "
 				       "version %" PRIu64 ", which is of no use here",
 				       b->session->job.rank, gift->version);
@@ -129,7 +129,7 @@ static int took(struct mst_comeback *b, const struct mst_gift *gift)
 	b->overcome = b->session->told.behind;
 	msg = calloc(1, sizeof(*msg));
 	if (msg == NULL)
-		return mst_client_fail(b->failure, -ENOMEM, "no memory for a message");
+		return mst_reason_fail(b->failure, -ENOMEM, "no memory for a message");
 	msg->kind = MST_MSG_TOOK;
 	msg->number = gift->number;
 	/* What is small always finds room. If the connection is over, the next look tells why. */
@@ -140,7 +140,7 @@ static int took(struct mst_comeback *b, const struct mst_gift *gift)
 
 static int time_is_over(struct mst_comeback *b, uint64_t wait_ns)
 {
-	return mst_client_fail(b->failure, -ETIMEDOUT,
+	return mst_reason_fail(b->failure, -ETIMEDOUT,
 			       "rank %" PRIu32 ": after %.3g s there is no state of another worker "
 			       "yet; call muster_take_state() again",
 			       b->session->job.rank, (double)wait_ns / (double)MST_SECOND);
@@ -157,7 +157,7 @@ int mst_comeback_take(struct mst_comeback *b, uint64_t wait_ns, struct mst_gift 
 		if (rc != 0)
 			return rc;
 		if (!mst_comeback_is_behind(b))
-			return mst_client_fail(b->failure, -EINVAL,
+			return mst_reason_fail(b->failure, -EINVAL,
 					       "there is no state to take: this worker is not "
 					       "behind (no call has returned -ESTALE)");
 		if (mst_control_claim(b->session->control, out))

@@ -5,12 +5,13 @@
 #define MST_CLIENT_SESSION_COMEBACK_H
 
 #include "client/session/engine.h"
+#include "common/base/reason.h"
 
 struct mst_comeback {
 	struct mst_client_session *session;
 	struct mst_worker *worker;
 	struct mst_engine *engine;
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 
 	uint64_t answered; /* number of the last request for its state that this worker answered */
 	uint64_t overcome; /* how often this worker was behind and has taken a state since */

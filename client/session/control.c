@@ -105,7 +105,7 @@ static __attribute__((format(printf, 3, 4))) void fail(struct mst_control *c, in
 	c->told.closed = true;
 	if (c->told.error == 0 && !c->told.finished) {
 		va_start(args, fmt);
-		(void)vsnprintf(c->told.reason, sizeof(c->told.reason), fmt, args);
+		mst_reason_vset(&c->told.reason, fmt, args);
 		va_end(args);
 		c->told.error = error;
 	}
@@ -197,7 +197,7 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		break;
 	case MST_MSG_FINISHED:
 		told->finished = true;
-		memcpy(told->reason, msg->why, sizeof(told->reason));
+		memcpy(told->reason.text, msg->why, sizeof(told->reason.text));
 		break;
 	case MST_MSG_BEHIND:
 		told->behind++;

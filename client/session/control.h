@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "client/core/silence.h"
+#include "common/base/reason.h"
 #include "common/transport/stream.h"
 #include "common/wire/message.h"
 
@@ -39,7 +40,7 @@ struct mst_told {
 	bool closed;              /* nothing more can come or go */
 	bool unheard; /* the server has closed the connection without having sent anything */
 	int error;    /* refused, ended, or the connection broke; 0: none. The first error stays */
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 	struct mst_welcome welcome;
 };
 

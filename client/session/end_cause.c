@@ -23,7 +23,7 @@ static const char *why_broken(const struct mst_end_cause *e)
 {
 	const struct mst_part *p = broken(e);
 
-	return p != NULL ? p->link->why : NULL;
+	return p != NULL ? p->link->why.text : NULL;
 }
 
 static const char *reason_of(const struct mst_end_cause *e, int error)
@@ -53,7 +53,7 @@ static const char *own_reason(const struct mst_end_cause *e)
 {
 	const char *why = e->inbound->ended_by != NULL ? NULL : why_broken(e);
 
-	return why != NULL && strstr(e->session->told.reason, why) == NULL ? why : "";
+	return why != NULL && strstr(e->session->told.reason.text, why) == NULL ? why : "";
 }
 
 /* Where there are several servers: which one's link broke, or which one has ended the session. The
@@ -105,7 +105,7 @@ static bool leader_is_silent(const struct mst_end_cause *e, int error)
 	const struct mst_part *p = deserter(e);
 
 	return error == -ENOTCONN && e->waited && !e->session->told.closed && p != NULL &&
-	       p->link->why[0] == '\0';
+	       p->link->why.text[0] == '\0';
 }
 
 static int blame_leader(const struct mst_end_cause *e, int error)
@@ -113,7 +113,7 @@ static int blame_leader(const struct mst_end_cause *e, int error)
 	char name[MST_LINKS_NAME_LEN];
 
 	(void)mst_links_name(e->links, deserter(e), name);
-	return mst_client_fail(
+	return mst_reason_fail(
 		e->failure, error,
 		"rank %" PRIu32 " in job \"%s\": the leader, server 0 at %.200s, is "
 		"silent: it stands still, or is cut off; %s has ended its link with "
@@ -133,17 +133,17 @@ int mst_end_cause_tell(const struct mst_end_cause *e)
 	}
 	bool leader = e->session->told.error != 0 && !link_knows_better(e);
 	int error = leader ? e->session->told.error : e->worker->error;
-	const char *said = leader ? e->session->told.reason : reason_of(e, error);
+	const char *said = leader ? e->session->told.reason.text : reason_of(e, error);
 	const char *own = leader ? own_reason(e) : "";
 
 	if (!leader && leader_is_silent(e, error))
 		return blame_leader(e, error);
 	(void)whose(e, of);
 	if (own[0] != '\0')
-		return mst_client_fail(e->failure, error,
+		return mst_reason_fail(e->failure, error,
 				       "rank %" PRIu32 " in job \"%s\": %s; here: %s%s",
 				       e->session->job.rank, e->session->job.name, said, of, own);
-	return mst_client_fail(e->failure, error, "rank %" PRIu32 " in job \"%s\": %s%s",
+	return mst_reason_fail(e->failure, error, "rank %" PRIu32 " in job \"%s\": %s%s",
 			       e->session->job.rank, e->session->job.name,
 			       leader || !names_server(e, error) ? "" : of, said);
 }

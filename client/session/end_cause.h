@@ -10,13 +10,14 @@
 
 #include "client/session/inbound.h"
 #include "client/session/session.h"
+#include "common/base/reason.h"
 
 struct mst_end_cause {
 	struct mst_client_session *session;
 	const struct mst_links *links;
 	const struct mst_inbound *inbound;
 	const struct mst_worker *worker;
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 
 	bool waited; /* this call has already waited for what the leader may still say */
 };

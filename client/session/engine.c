@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/reason.h"
+
 /* The longest sleep: then the engine looks by itself whether something has come. */
 #define NAP_NS MST_SECOND
 /* How often in a lease a wait looks whether its servers are alive. */
@@ -124,10 +126,10 @@ void mst_engine_wake(struct mst_engine *e)
 int mst_engine_interrupted(struct mst_engine *e, int slept)
 {
 	if (atomic_exchange_explicit(&e->woken, false, memory_order_acquire))
-		return mst_client_fail(e->failure, -EINTR,
+		return mst_reason_fail(e->failure, -EINTR,
 				       "muster_wake() ended the wait; nothing is lost");
 	if (slept == -EINTR)
-		return mst_client_fail(e->failure, -EINTR,
+		return mst_reason_fail(e->failure, -EINTR,
 				       "a signal ended the wait; nothing is lost");
 	return 0;
 }
@@ -207,11 +209,11 @@ int mst_engine_cut_off(struct mst_engine *e)
 	withdraw(e);
 	if (e->worker->phase == MST_WORKER_FAILED)
 		return mst_end_cause_tell(e->cause);
-	return mst_client_fail(e->failure, -ENOTCONN,
+	return mst_reason_fail(e->failure, -ENOTCONN,
 			       "rank %" PRIu32
 			       ": the job has ended (%.300s), and its server is gone "
 			       "before this worker had the last version",
-			       s->job.rank, s->told.reason);
+			       s->job.rank, s->told.reason.text);
 }
 
 /* ---- silent servers ---- */
@@ -241,13 +243,14 @@ static const char *who_is_silent(const struct mst_engine *e, const struct mst_si
 
 static int give_servers_up(struct mst_engine *e, const struct mst_silent *silent)
 {
-	char who[SILENT_LEN], why[MST_REASON_LEN];
+	char who[SILENT_LEN];
+	struct mst_reason why;
 
-	(void)snprintf(why, sizeof(why),
+	mst_reason_set(&why,
 		       "%s, longer than a server may be (--server-lease %.3g s): it stands still, "
 		       "or is cut off",
 		       who_is_silent(e, silent, who), seconds(e->session->welcome.server_lease_ns));
-	mst_control_give_up(e->session->control, -ENOTCONN, why);
+	mst_control_give_up(e->session->control, -ENOTCONN, why.text);
 	int rc = mst_engine_take(e);
 	withdraw(e);
 	return rc;
@@ -257,7 +260,7 @@ static int server_is_silent(struct mst_engine *e, const struct mst_silent *silen
 {
 	char who[SILENT_LEN];
 
-	return mst_client_fail(e->failure, -ETIMEDOUT,
+	return mst_reason_fail(e->failure, -ETIMEDOUT,
 			       "rank %" PRIu32
 			       ": %s: it stands still, or is cut off; nothing is lost "
 			       "yet, wait again (the session ends after %.3g s, --server-lease)",

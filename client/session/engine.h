@@ -45,7 +45,7 @@ struct mst_engine {
 	struct mst_inbound *inbound;
 	struct mst_worker *worker;
 	struct mst_hint *hint;
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 
 	struct mst_end_cause *cause; /* of the end, once the session has ended */
 	_Atomic bool woken;          /* by mst_engine_wake(); no wait has returned for it yet */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "common/transport/pages.h"
 
 /* A server zeroes and registers the memory of its workers' links one after another. This is how
@@ -37,12 +38,12 @@ static int choose_transport(struct mst_links *l, const struct mst_links_cfg *cfg
 	const struct mst_transport *wanted = cfg->settings->transport;
 
 	if (of_listener == NULL)
-		return mst_client_fail(l->failure, -EPROTONOSUPPORT,
+		return mst_reason_fail(l->failure, -EPROTONOSUPPORT,
 				       "the server's listener %.200s is for a transport that this "
 				       "build does not have",
 				       address);
 	if (wanted != NULL && wanted != of_listener)
-		return mst_client_fail(
+		return mst_reason_fail(
 			l->failure, -EINVAL,
 			"the server's listener %.200s is for %s, MUSTER_TRANSPORT says "
 			"%s: set it to auto or %s, or start the server with "
@@ -51,7 +52,7 @@ static int choose_transport(struct mst_links *l, const struct mst_links_cfg *cfg
 			wanted->scheme);
 	for (uint32_t k = 1; k < w->server_count; k++) {
 		if (mst_transport_of(w->server[k].address) != of_listener)
-			return mst_client_fail(
+			return mst_reason_fail(
 				l->failure, -EPROTO,
 				"the listeners %.200s and %.200s of the job's servers "
 				"are for different transports: start all servers "
@@ -79,7 +80,7 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 	mst_fabric_follow(&fabric, &w->path);
 	rc = l->transport->net_open(&cfg, &l->net);
 	if (rc != 0)
-		return mst_client_fail(l->failure, rc, "cannot open %s: %s", l->transport->scheme,
+		return mst_reason_fail(l->failure, rc, "cannot open %s: %s", l->transport->scheme,
 				       cause(rc));
 	return 0;
 }
@@ -130,14 +131,14 @@ static int no_link(struct mst_links *l, const struct mst_part *p, const char *ad
 
 	(void)mst_links_name(l, p, name);
 	if (l->transport->maps && error == -ECONNREFUSED)
-		return mst_client_fail(
+		return mst_reason_fail(
 			l->failure, error,
 			"%s offers %s only, and there is no listener %.110s that this "
 			"process can see: start rank %" PRIu32
 			" on the server's host, in a container with that "
 			"directory mounted, or the server with --transport verbs",
 			name, l->transport->medium, address, l->rank);
-	return mst_client_fail(l->failure, error,
+	return mst_reason_fail(l->failure, error,
 			       "cannot link rank %" PRIu32 " to %s's listener %.100s over %s: %s",
 			       l->rank, name, address, l->transport->scheme, cause(error));
 }
@@ -151,7 +152,7 @@ static int register_result(struct mst_links *l, const struct mst_settings *s)
 					    mst_settings_result_bytes(s), &l->result_into);
 	if (rc == 0)
 		return 0;
-	return mst_client_fail(l->failure, rc, "options.result_into cannot be used over %s: %s",
+	return mst_reason_fail(l->failure, rc, "options.result_into cannot be used over %s: %s",
 			       l->transport->scheme, cause(rc));
 }
 
@@ -203,7 +204,7 @@ static int check_link(struct mst_links *l, const struct mst_part *p, uint32_t bu
 
 	if (!l->transport->maps || (p->link->shared != NULL && p->link->shared_bytes >= published))
 		return 0;
-	return mst_client_fail(
+	return mst_reason_fail(
 		l->failure, -EPROTO,
 		"%s publishes %zu bytes of versions, %" PRIu32 " buffers need %" PRIu64,
 		mst_links_name(l, p, name), p->link->shared_bytes, buffers, published);

@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/local/failure.h"
 #include "client/local/settings.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
@@ -30,7 +29,7 @@ struct mst_part {
 };
 
 struct mst_links {
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 
 	const struct mst_transport
 		*transport;  /* of the servers' listeners; NULL before the welcome */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/reason.h"
 
 /* ---- one put ---- */
 
@@ -19,7 +20,7 @@ static int await_room(struct mst_outbound *o, uint64_t deadline_ns, struct mst_e
 	if (mst_engine_sleep(o->engine, deadline_ns) != -ETIMEDOUT)
 		return mst_engine_update(o->engine);
 	mst_engine_fail(o->engine, -ENOTCONN);
-	return mst_client_fail(o->engine->failure, -ENOTCONN,
+	return mst_reason_fail(o->engine->failure, -ENOTCONN,
 			       "rank %" PRIu32
 			       ": the link to the server has taken no more data for as "
 			       "long as a step waits for a worker (--patience, --lease)",

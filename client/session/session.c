@@ -60,29 +60,30 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 && may_come_later(rc)) {
 		left = mst_left_ns(deadline_ns);
 		if (left == 0)
-			return mst_client_fail(s->failure, -ETIMEDOUT,
+			return mst_reason_fail(s->failure, -ETIMEDOUT,
 					       "no server answered at %s%s within %.1f s (%s): "
 					       "start one with musterd or muster run, or set "
 					       "MUSTER_SERVER",
 					       server, from, seconds(s->settings->join_ns),
-					       proof.why[0] != '\0' ? proof.why : strerror(-rc));
+					       proof.why.text[0] != '\0' ? proof.why.text
+									 : strerror(-rc));
 		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
 		left = mst_left_ns(deadline_ns);
 	}
-	if (rc != 0 && proof.why[0] != '\0')
-		return mst_client_fail(s->failure, rc, "%s", proof.why);
+	if (rc != 0 && proof.why.text[0] != '\0')
+		return mst_reason_fail(s->failure, rc, "%s", proof.why.text);
 	if (rc == -EINVAL)
-		return mst_client_fail(s->failure, rc,
+		return mst_reason_fail(s->failure, rc,
 				       "the server's address \"%s\"%s is not HOST:PORT, as in "
 				       "127.0.0.1:17077: mend options.server or MUSTER_SERVER",
 				       server, from);
 	if (rc == -ENOENT)
-		return mst_client_fail(s->failure, -EINVAL,
+		return mst_reason_fail(s->failure, -EINVAL,
 				       "there is no host of the name in \"%s\"%s: mend "
 				       "options.server or MUSTER_SERVER",
 				       server, from);
 	if (rc != 0)
-		return mst_client_fail(s->failure, rc, "cannot connect to the server at %s: %s",
+		return mst_reason_fail(s->failure, rc, "cannot connect to the server at %s: %s",
 				       server, strerror(-rc));
 	return 0;
 }
@@ -106,7 +107,7 @@ static int use_stream(struct mst_client_session *s, struct mst_stream *stream)
 	if (rc == 0)
 		return 0;
 	s->stream->close(stream);
-	return mst_client_fail(s->failure, rc, "no memory for the control connection");
+	return mst_reason_fail(s->failure, rc, "no memory for the control connection");
 }
 
 static int open_control(struct mst_client_session *s, uint64_t deadline_ns)
@@ -155,7 +156,7 @@ static int say_hello(struct mst_client_session *s)
 	const struct mst_settings *settings = s->settings;
 
 	if (msg == NULL)
-		return mst_client_fail(s->failure, -ENOMEM,
+		return mst_reason_fail(s->failure, -ENOMEM,
 				       "no memory for the message that joins the job");
 	msg->kind = MST_MSG_HELLO;
 	msg->hello = (struct mst_hello){ .rank = settings->rank,
@@ -184,16 +185,16 @@ static int refused(struct mst_client_session *s)
 	int error = s->told.error;
 
 	if (error != -EEXIST || from == NULL)
-		return mst_client_fail(s->failure, error, "%s", s->told.reason);
-	return mst_client_fail(s->failure, error,
+		return mst_reason_fail(s->failure, error, "%s", s->told.reason.text);
+	return mst_reason_fail(s->failure, error,
 			       "%s; this one has its rank from %s=%" PRId32
 			       " in the environment: is that left over, or the same for all?",
-			       s->told.reason, from, s->settings->rank);
+			       s->told.reason.text, from, s->settings->rank);
 }
 
 static int job_is_over(struct mst_client_session *s)
 {
-	return mst_client_fail(s->failure, -ESHUTDOWN, "the job is over: %s", s->told.reason);
+	return mst_reason_fail(s->failure, -ESHUTDOWN, "the job is over: %s", s->told.reason.text);
 }
 
 /* Sends as much of the tensor table as there is room for now, in messages as short as those of a
@@ -232,7 +233,7 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 		if (s->told.send_table && !s->told.welcomed)
 			(void)send_table(s); /* what comes next is a refusal */
 		if (mst_left_ns(deadline_ns) == 0)
-			return mst_client_fail(s->failure, -ETIMEDOUT,
+			return mst_reason_fail(s->failure, -ETIMEDOUT,
 					       "the server at %s took the connection, but has not "
 					       "answered the hello within %.1f s",
 					       s->settings->server, seconds(s->settings->join_ns));
@@ -358,7 +359,7 @@ int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
 		return rc;
 	const char *wrong = absurdity(s->settings, &s->welcome);
 	if (wrong != NULL)
-		return mst_client_fail(s->failure, -EPROTO, "the welcome of the server at %s %s",
+		return mst_reason_fail(s->failure, -EPROTO, "the welcome of the server at %s %s",
 				       s->settings->server, wrong);
 	describe_job(s->settings, &s->welcome, &s->job);
 	return 0;
@@ -369,14 +370,14 @@ int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
 int mst_client_session_beat(struct mst_client_session *s)
 {
 	uint64_t beat_ns = s->welcome.lease_ns / 4;
-	char cause[400];
+	struct mst_reason cause;
 
 	mst_control_beat(s->control, &s->welcome, beat_ns < BEAT_MAX_NS ? beat_ns : BEAT_MAX_NS,
 			 mst_now_ns());
 	int rc = mst_heartbeat_new(s->control, &s->heartbeat);
 	if (rc != 0)
-		return mst_client_fail(s->failure, rc, "cannot start the heartbeat's thread: %s",
-				       mst_host_tasks_failed(rc, cause, sizeof(cause)));
+		return mst_reason_fail(s->failure, rc, "cannot start the heartbeat's thread: %s",
+				       mst_host_tasks_failed(rc, &cause));
 	return 0;
 }
 
@@ -384,7 +385,7 @@ int mst_client_session_reason(struct mst_client_session *s, int error)
 {
 	mst_control_look(s->control, &s->told);
 	if (s->told.error != 0)
-		return mst_client_fail(s->failure, s->told.error, "%s", s->told.reason);
+		return mst_reason_fail(s->failure, s->told.error, "%s", s->told.reason.text);
 	if (s->told.finished)
 		return job_is_over(s);
 	return error;

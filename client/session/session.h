@@ -7,7 +7,6 @@
 #ifndef MST_CLIENT_SESSION_SESSION_H
 #define MST_CLIENT_SESSION_SESSION_H
 
-#include "client/local/failure.h"
 #include "client/local/settings.h"
 #include "client/session/control.h"
 #include "client/session/heartbeat.h"
@@ -16,7 +15,7 @@
 
 struct mst_client_session {
 	const struct mst_settings *settings;
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 	struct mst_links *links; /* whose net is woken when the leader has said something */
 	const struct mst_stream_ops *stream;
 	struct mst_origins origins; /* from where its links may be dialled; found once */

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/reason.h"
+
 static uint64_t state_bytes(const struct mst_starting *s)
 {
 	const struct muster_job *job = &s->session->job;
@@ -55,7 +57,7 @@ static int send_state(struct mst_starting *s, struct mst_message *msg, const cha
 	bool wanted = s->session->told.wanted.state != 0;
 
 	if (wanted && own == NULL && s->sent < total)
-		return mst_client_fail(s->failure, -EINVAL,
+		return mst_reason_fail(s->failure, -EINVAL,
 				       "rank %" PRIu32
 				       " has offered a start state and is to send it; "
 				       "give muster_start() the same state again",
@@ -84,7 +86,7 @@ static int send_state(struct mst_starting *s, struct mst_message *msg, const cha
 
 static int time_is_over(struct mst_starting *s)
 {
-	return mst_client_fail(
+	return mst_reason_fail(
 		s->failure, -ETIMEDOUT,
 		"rank %" PRIu32 ": not all %" PRIu32 " workers have started within "
 		"%.1f s (muster status tells who is missing); call muster_start() again",
@@ -134,7 +136,7 @@ int mst_starting_run(struct mst_starting *s, const void *own)
 		return rc;
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 	if (msg == NULL)
-		return mst_client_fail(s->failure, -ENOMEM, "no memory for a message");
+		return mst_reason_fail(s->failure, -ENOMEM, "no memory for a message");
 	if (s->worker->phase == MST_WORKER_JOINED)
 		say_start(s, msg, own != NULL);
 	rc = await_start(s, msg, own);

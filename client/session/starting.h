@@ -14,7 +14,7 @@ struct mst_starting {
 	struct mst_engine *engine;
 	const struct mst_client_guard *guard;
 	struct mst_comeback *comeback;
-	struct mst_failure *failure;
+	struct mst_reason *failure;
 
 	uint64_t sent;         /* bytes of the start state */
 	uint32_t tensors_sent; /* of the table, which goes before it */

@@ -50,6 +50,25 @@ void mst_log(enum mst_log_level level, const char *fmt, ...) __attribute__((form
  * Return: false: it was not written, and is counted as dropped. */
 bool mst_log_write_now(const char *line, size_t len);
 
+/* A limit on how often one kind of thing may be logged: the first few times in a window of time,
+ * which begins with the first of them. In the rest of the window it is held back, and counted.
+ * Pure: time is an argument. */
+struct mst_ratelimit {
+	uint64_t window_ns;
+	uint32_t burst; /* how often in a window */
+	/* Zeroed: */
+	uint32_t said;
+	uint64_t began_ns;
+	uint64_t held_back;
+};
+
+/* May it be logged now? If not, it is counted as held back. Call mst_ratelimit_take() before, for
+ * what the last window has held back. */
+bool mst_ratelimit_pass(struct mst_ratelimit *r, uint64_t now_ns);
+
+/* Return: how many were held back in a window that is over now; the count begins again. */
+uint64_t mst_ratelimit_take(struct mst_ratelimit *r, uint64_t now_ns);
+
 /* ---- for log_writer.c, log_end.c and the end of the process ---- */
 
 /* From now on complete lines are passed to @put; NULL: to mst_log_write_now(). */

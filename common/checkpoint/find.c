@@ -11,22 +11,20 @@
 #include "common/checkpoint/manifest/manifest_fields.h"
 #include "common/checkpoint/names.h"
 #include "common/checkpoint/part_file.h"
-#include "common/checkpoint/say.h"
 
-int mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, size_t len)
+int mst_checkpoint_versions(const char *dir, uint64_t **out, struct mst_reason *why)
 {
 	struct mst_checkpoint_file *file = NULL;
 	uint32_t files = 0;
 	int found = 0;
-	int rc = mst_checkpoint_list(dir, &file, &files, why, len);
+	int rc = mst_checkpoint_list(dir, &file, &files, why);
 
 	if (rc != 0)
 		return rc;
 	uint64_t *version = malloc(((size_t)files + 1) * sizeof(*version));
 	if (version == NULL) {
 		free(file);
-		return mst_checkpoint_say(-ENOMEM, why, len, "no memory to list the directory %s",
-					  dir);
+		return mst_reason_fail(why, -ENOMEM, "no memory to list the directory %s", dir);
 	}
 	for (uint32_t i = 0; i < files; i++)
 		if (file[i].kind == MST_CHECKPOINT_IS_MANIFEST)
@@ -36,16 +34,16 @@ int mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, size_t l
 	return found;
 }
 
-int mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *m, char *why,
-			 size_t len)
+int mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *m,
+			 struct mst_reason *why)
 {
 	struct mst_part_file file;
 
 	for (uint32_t i = 0; i < m->parts; i++) {
-		int rc = mst_part_file_open(dir, m->part[i].file, &file, why, len);
+		int rc = mst_part_file_open(dir, m->part[i].file, &file, why);
 		if (rc != 0)
 			return rc;
-		rc = mst_part_file_belongs(&file, m, i, why, len);
+		rc = mst_part_file_belongs(&file, m, i, why);
 		mst_part_file_close(&file);
 		if (rc != 0)
 			return rc;
@@ -55,61 +53,61 @@ int mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *
 
 /* ---- what the caller wants ---- */
 
-static int check_job(const struct mst_checkpoint_manifest *m, const char *job, char *why,
-		     size_t len)
+static int check_job(const struct mst_checkpoint_manifest *m, const char *job,
+		     struct mst_reason *why)
 {
 	if (job == NULL || strcmp(job, m->id.job) == 0)
 		return 0;
-	return mst_checkpoint_say(-EINVAL, why, len,
-				  "it is of the job \"%s\", and this job is \"%.200s\"; each job "
-				  "needs a directory of its own",
-				  m->id.job, job);
+	return mst_reason_fail(why, -EINVAL,
+			       "it is of the job \"%s\", and this job is \"%.200s\"; each job "
+			       "needs a directory of its own",
+			       m->id.job, job);
 }
 
 static int check_model(const struct mst_checkpoint_manifest *m,
-		       const struct mst_checkpoint_model *wanted, char *why, size_t len)
+		       const struct mst_checkpoint_model *wanted, struct mst_reason *why)
 {
 	if (wanted == NULL)
 		return 0;
 	if (m->id.elems != wanted->elems)
-		return mst_checkpoint_say(-EINVAL, why, len,
-					  "its vector has %" PRIu64
-					  " elements, and that of this job has %" PRIu64,
-					  m->id.elems, wanted->elems);
+		return mst_reason_fail(why, -EINVAL,
+				       "its vector has %" PRIu64
+				       " elements, and that of this job has %" PRIu64,
+				       m->id.elems, wanted->elems);
 	if (m->type != wanted->type || m->result_type != wanted->result_type)
-		return mst_checkpoint_say(
-			-EINVAL, why, len,
+		return mst_reason_fail(
+			why, -EINVAL,
 			"its gradients are %s and its results %s, and in this job "
 			"they are %s and %s",
 			mst_manifest_type(m->type), mst_manifest_type(m->result_type),
 			mst_manifest_type(wanted->type), mst_manifest_type(wanted->result_type));
 	if (m->owner != wanted->owner)
-		return mst_checkpoint_say(
-			-EINVAL, why, len, "its %s own the parameters, and in this job the %s do",
+		return mst_reason_fail(
+			why, -EINVAL, "its %s own the parameters, and in this job the %s do",
 			mst_manifest_owner(m->owner), mst_manifest_owner(wanted->owner));
 	return 0;
 }
 
 /* Takes the checkpoint of one version, if it is in order. Return: 0, or why not. */
 static int take(const char *dir, uint64_t version, const struct mst_checkpoint_wanted *wanted,
-		struct mst_checkpoint_manifest *out, char *why, size_t len)
+		struct mst_checkpoint_manifest *out, struct mst_reason *why)
 {
 	struct mst_checkpoint_manifest m;
-	char clause[MST_CHECKPOINT_WHY_LEN];
-	int rc = mst_checkpoint_manifest_read(dir, version, &m, why, len);
+	struct mst_reason clause;
+	int rc = mst_checkpoint_manifest_read(dir, version, &m, why);
 
 	if (rc != 0)
 		return rc;
-	rc = check_job(&m, wanted->job, clause, sizeof(clause));
+	rc = check_job(&m, wanted->job, &clause);
 	if (rc == 0)
-		rc = check_model(&m, wanted->model, clause, sizeof(clause));
+		rc = check_model(&m, wanted->model, &clause);
 	if (rc != 0)
-		(void)mst_checkpoint_say(rc, why, len,
-					 "the checkpoint of version %" PRIu64 " in %s cannot be "
-					 "used: %s",
-					 version, dir, clause);
+		(void)mst_reason_fail(why, rc,
+				      "the checkpoint of version %" PRIu64 " in %s cannot be "
+				      "used: %s",
+				      version, dir, clause.text);
 	else
-		rc = mst_checkpoint_check(dir, &m, why, len);
+		rc = mst_checkpoint_check(dir, &m, why);
 	if (rc == 0)
 		*out = m;
 	else
@@ -122,72 +120,73 @@ bool mst_checkpoint_is_damage(int rc)
 	return rc == -EBADMSG || rc == -EINVAL || rc == -ENOTSUP || rc == -ENOENT || rc == -EIO;
 }
 
-int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char *clause, char *why,
-			  size_t len)
+int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char *clause,
+			  struct mst_reason *why)
 {
 	char name[MST_CHECKPOINT_FILE_LEN];
 
 	mst_checkpoint_manifest_name(version, name);
-	return mst_checkpoint_say(rc, why, len,
-				  "%.700s; so nobody knows whether the checkpoint of version "
-				  "%" PRIu64 " is in order, and no older one is taken: mend that, "
-				  "and start again; or move %.120s/%s away, to go on from an older "
-				  "one",
-				  clause, version, dir, name);
+	return mst_reason_fail(why, rc,
+			       "%s; so nobody knows whether the checkpoint of version "
+			       "%" PRIu64 " is in order, and no older one is taken: mend that, "
+			       "and start again; or move %.120s/%s away, to go on from an older "
+			       "one",
+			       clause, version, dir, name);
 }
 
 /* ---- from the newest on ---- */
 
 static int none_left(const char *dir, const struct mst_checkpoint_wanted *wanted, uint32_t refused,
-		     const char *first, char *why, size_t len)
+		     const char *first, struct mst_reason *why)
 {
 	if (refused == 1)
-		return mst_checkpoint_say(-EBADMSG, why, len, "no checkpoint in %s can be used: %s",
-					  dir, first);
+		return mst_reason_fail(why, -EBADMSG, "no checkpoint in %s can be used: %s", dir,
+				       first);
 	if (refused > 1)
-		return mst_checkpoint_say(-EBADMSG, why, len,
-					  "none of the %" PRIu32 " checkpoints in %s can be used; "
-					  "the newest: %s",
-					  refused, dir, first);
+		return mst_reason_fail(why, -EBADMSG,
+				       "none of the %" PRIu32 " checkpoints in %s can be used; "
+				       "the newest: %s",
+				       refused, dir, first);
 	if (wanted->before > 0)
-		return mst_checkpoint_say(-ENOENT, why, len,
-					  "there is no checkpoint in %s before version %" PRIu64,
-					  dir, wanted->before);
-	return mst_checkpoint_say(-ENOENT, why, len, "there is no checkpoint in %s", dir);
+		return mst_reason_fail(why, -ENOENT,
+				       "there is no checkpoint in %s before version %" PRIu64, dir,
+				       wanted->before);
+	return mst_reason_fail(why, -ENOENT, "there is no checkpoint in %s", dir);
 }
 
 static int find(const char *dir, const struct mst_checkpoint_wanted *wanted,
 		const uint64_t *version, uint32_t count, struct mst_checkpoint_manifest *out,
-		char *why, size_t len)
+		struct mst_reason *why)
 {
-	char first[MST_CHECKPOINT_WHY_LEN] = "", clause[MST_CHECKPOINT_WHY_LEN];
+	struct mst_reason first = { "" };
+	struct mst_reason clause;
 	uint32_t refused = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		if (wanted->before > 0 && version[i] >= wanted->before)
 			continue;
-		int rc = take(dir, version[i], wanted, out, clause, sizeof(clause));
+		int rc = take(dir, version[i], wanted, out, &clause);
 		if (rc == 0)
 			return 0;
 		if (!mst_checkpoint_is_damage(rc))
-			return mst_checkpoint_unread(rc, dir, version[i], clause, why, len);
+			return mst_checkpoint_unread(rc, dir, version[i], clause.text, why);
 		if (wanted->refused != NULL)
-			wanted->refused(wanted->arg, version[i], clause);
+			wanted->refused(wanted->arg, version[i], clause.text);
 		if (refused++ == 0)
-			memcpy(first, clause, sizeof(first));
+			first = clause;
 	}
-	return none_left(dir, wanted, refused, first, why, len);
+	return none_left(dir, wanted, refused, first.text, why);
 }
 
 int mst_checkpoint_find(const char *dir, const struct mst_checkpoint_wanted *wanted,
-			struct mst_checkpoint_manifest *out, char *why, size_t len)
+			struct mst_checkpoint_manifest *out, struct mst_reason *why)
 {
 	uint64_t *version = NULL;
-	int count = mst_checkpoint_versions(dir, &version, why, len);
+	int count = mst_checkpoint_versions(dir, &version, why);
 
 	if (count < 0)
 		return count;
-	int rc = find(dir, wanted, version, (uint32_t)count, out, why, len);
+	int rc = find(dir, wanted, version, (uint32_t)count, out, why);
 	free(version);
 	return rc;
 }

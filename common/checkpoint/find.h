@@ -4,9 +4,9 @@
 #define MST_COMMON_CHECKPOINT_FIND_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/checkpoint/manifest/manifest.h"
 
 /* What a caller looks for. Zeroed: any. */
@@ -31,24 +31,24 @@ struct mst_checkpoint_wanted {
  * what the system says of @dir; or, as mst_checkpoint_unread() says it, why one of them cannot be
  * looked at (-EACCES, -ESTALE, -ENOMEM, ...). An older one is not taken then. */
 int mst_checkpoint_find(const char *dir, const struct mst_checkpoint_wanted *wanted,
-			struct mst_checkpoint_manifest *out, char *why, size_t len);
+			struct mst_checkpoint_manifest *out, struct mst_reason *why);
 
 /* Does it say that a file of a checkpoint is damaged, missing, of a later format, or on a place of
  * the disk that cannot be read (-EIO)? Then an older checkpoint may be taken. Any other failure
  * says nothing of the checkpoint, and another attempt may find it in order. */
 bool mst_checkpoint_is_damage(int rc);
 /* The sentence about such a failure, with what to do; @clause: what has failed. Return: @rc. */
-int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char *clause, char *why,
-			  size_t len);
+int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char *clause,
+			  struct mst_reason *why);
 
 /* Looks at the parts of a manifest as mst_checkpoint_find() does.
  * Return: 0; -EBADMSG: @why names the file and what is wrong with it; -ENOMEM; or what the system
  * says. */
-int mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *m, char *why,
-			 size_t len);
+int mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *m,
+			 struct mst_reason *why);
 
 /* The versions that have a manifest, whether it holds or not, the newest first; the caller frees
  * it. Return: how many, or -errno with @why. */
-int mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, size_t len);
+int mst_checkpoint_versions(const char *dir, uint64_t **out, struct mst_reason *why);
 
 #endif

@@ -12,7 +12,6 @@
 #include "common/checkpoint/listing.h"
 #include "common/checkpoint/manifest/manifest.h"
 #include "common/checkpoint/safe_file.h"
-#include "common/checkpoint/say.h"
 
 /* A directory while files are removed from it. */
 struct keeper {
@@ -24,8 +23,7 @@ struct keeper {
 	uint32_t complete; /* how many these are */
 	bool enough;       /* as many as are to be kept */
 	int rc;            /* of the first failure */
-	char *why;
-	size_t why_len;
+	struct mst_reason *why;
 };
 
 /* ---- what stays ---- */
@@ -50,16 +48,16 @@ static bool mark(struct keeper *k, uint32_t manifest)
 {
 	uint64_t version = k->file[manifest].version;
 	struct mst_checkpoint_manifest m;
-	char why[MST_CHECKPOINT_WHY_LEN];
+	struct mst_reason why;
 
 	k->stays[manifest] = true;
-	if (mst_checkpoint_manifest_read(k->dir, version, &m, why, sizeof(why)) != 0) {
+	if (mst_checkpoint_manifest_read(k->dir, version, &m, &why) != 0) {
 		stays_by_version(k, version);
 		return false;
 	}
 	for (uint32_t i = 0; i < m.parts; i++)
 		stays_by_name(k, m.part[i].file);
-	bool complete = mst_checkpoint_check(k->dir, &m, why, sizeof(why)) == 0;
+	bool complete = mst_checkpoint_check(k->dir, &m, &why) == 0;
 	mst_checkpoint_manifest_fini(&m);
 	return complete;
 }
@@ -105,10 +103,10 @@ static void remove_file(struct keeper *k, const char *name)
 	(void)snprintf(path, sizeof(path), "%s/%s", k->dir, name);
 	if (unlink(path) == 0 || errno == ENOENT || k->rc != 0)
 		return;
-	k->rc = mst_checkpoint_say(-errno, k->why, k->why_len,
-				   "cannot remove %s, which is older than the checkpoints that are "
-				   "kept: %s",
-				   path, strerror(errno));
+	k->rc = mst_reason_fail(k->why, -errno,
+				"cannot remove %s, which is older than the checkpoints that are "
+				"kept: %s",
+				path, strerror(errno));
 }
 
 /* Return: how many. */
@@ -125,22 +123,21 @@ static uint32_t remove_all(struct keeper *k, bool listings)
 	return removed;
 }
 
-int mst_checkpoint_keep(const char *dir, uint32_t count, char *why, size_t len)
+int mst_checkpoint_keep(const char *dir, uint32_t count, struct mst_reason *why)
 {
-	struct keeper k = { .dir = dir, .why = why, .why_len = len };
-	int rc = mst_checkpoint_list(dir, &k.file, &k.files, why, len);
+	struct keeper k = { .dir = dir, .why = why };
+	int rc = mst_checkpoint_list(dir, &k.file, &k.files, why);
 
 	if (rc != 0)
 		return rc;
 	k.stays = calloc((size_t)k.files + 1, sizeof(*k.stays));
 	if (k.stays == NULL) {
 		free(k.file);
-		return mst_checkpoint_say(-ENOMEM, why, len, "no memory to list what is old in %s",
-					  dir);
+		return mst_reason_fail(why, -ENOMEM, "no memory to list what is old in %s", dir);
 	}
 	mark_all(&k, count);
 	if (remove_all(&k, true) > 0 && k.rc == 0)
-		k.rc = mst_checkpoint_sync(dir, why, len);
+		k.rc = mst_checkpoint_sync(dir, why);
 	if (k.rc == 0)
 		(void)remove_all(&k, false);
 	free(k.stays);
@@ -150,7 +147,7 @@ int mst_checkpoint_keep(const char *dir, uint32_t count, char *why, size_t len)
 
 /* ---- what is left behind ---- */
 
-static int set_aside(const char *dir, const char *name, char *why, size_t len)
+static int set_aside(const char *dir, const char *name, struct mst_reason *why)
 {
 	char from[MST_CHECKPOINT_PATH], to[MST_CHECKPOINT_PATH];
 
@@ -158,22 +155,21 @@ static int set_aside(const char *dir, const char *name, char *why, size_t len)
 	(void)snprintf(to, sizeof(to), "%s/%s%s", dir, name, MST_CHECKPOINT_REFUSED);
 	if (rename(from, to) == 0)
 		return 0;
-	return mst_checkpoint_say(-errno, why, len, "cannot set %s aside: %s", from,
-				  strerror(errno));
+	return mst_reason_fail(why, -errno, "cannot set %s aside: %s", from, strerror(errno));
 }
 
-int mst_checkpoint_set_aside(const char *dir, uint64_t version, char *why, size_t len)
+int mst_checkpoint_set_aside(const char *dir, uint64_t version, struct mst_reason *why)
 {
 	struct mst_checkpoint_file *file = NULL;
 	uint32_t files = 0, renamed = 0;
-	int rc = mst_checkpoint_list(dir, &file, &files, why, len);
+	int rc = mst_checkpoint_list(dir, &file, &files, why);
 
 	for (uint32_t i = 0; i < files && rc == 0 && file[i].version > version; i++) {
 		if (file[i].kind != MST_CHECKPOINT_IS_MANIFEST)
 			continue;
-		rc = set_aside(dir, file[i].name, why, len);
+		rc = set_aside(dir, file[i].name, why);
 		renamed++;
 	}
 	free(file);
-	return rc == 0 && renamed > 0 ? mst_checkpoint_sync(dir, why, len) : rc;
+	return rc == 0 && renamed > 0 ? mst_checkpoint_sync(dir, why) : rc;
 }

@@ -11,7 +11,6 @@
 #include "common/base/assert.h"
 #include "common/base/text.h"
 #include "common/checkpoint/names.h"
-#include "common/checkpoint/say.h"
 
 #define PARAMETERS "parameters" /* the group whose tensors have no prefix */
 #define NAMELESS "tensor"
@@ -45,73 +44,69 @@ static uint64_t elements(const struct mst_checkpoint_vector *v)
 	return count;
 }
 
-static int check_vectors(const struct mst_checkpoint_writing *w, char *why, size_t len)
+static int check_vectors(const struct mst_checkpoint_writing *w, struct mst_reason *why)
 {
 	if (w->vectors == 0 || w->vectors > MST_CHECKPOINT_GROUPS_MAX)
-		return mst_checkpoint_say(-EINVAL, why, len,
-					  "a checkpoint of %" PRIu32 " vectors cannot be written: "
-					  "it has from 1 to %u",
-					  w->vectors, MST_CHECKPOINT_GROUPS_MAX);
+		return mst_reason_fail(why, -EINVAL,
+				       "a checkpoint of %" PRIu32 " vectors cannot be written: "
+				       "it has from 1 to %u",
+				       w->vectors, MST_CHECKPOINT_GROUPS_MAX);
 	for (uint32_t i = 0; i < w->vectors; i++) {
 		const struct mst_checkpoint_vector *v = &w->vector[i];
 		if (!is_group(v->group) || is_group_twice(w, i))
-			return mst_checkpoint_say(-EINVAL, why, len,
-						  "\"%.60s\" cannot be the name of a vector",
-						  v->group);
+			return mst_reason_fail(
+				why, -EINVAL, "\"%.60s\" cannot be the name of a vector", v->group);
 		if (elements(v) != w->count)
-			return mst_checkpoint_say(-EINVAL, why, len,
-						  "the vector %s has %" PRIu64 " elements, and its "
-						  "part has %" PRIu64,
-						  v->group, elements(v), w->count);
+			return mst_reason_fail(why, -EINVAL,
+					       "the vector %s has %" PRIu64 " elements, and its "
+					       "part has %" PRIu64,
+					       v->group, elements(v), w->count);
 	}
 	return 0;
 }
 
-static int check_table(const struct mst_checkpoint_writing *w, char *why, size_t len)
+static int check_table(const struct mst_checkpoint_writing *w, struct mst_reason *why)
 {
 	uint64_t end = 0;
 
 	for (uint32_t i = 0; w->table != NULL && i < w->tensors; i++) {
 		const struct muster_tensor *t = &w->table[i];
 		if (t->first != end || t->count == 0 || t->count > w->id->elems - end)
-			return mst_checkpoint_say(
-				-EINVAL, why, len,
-				"tensor %" PRIu32 " of the job does not begin where "
-				"the one before it ends, or ends behind the vector",
-				i);
+			return mst_reason_fail(why, -EINVAL,
+					       "tensor %" PRIu32 " of the job does not begin where "
+					       "the one before it ends, or ends behind the vector",
+					       i);
 		end += t->count;
 	}
 	if (w->table == NULL || end == w->id->elems)
 		return 0;
-	return mst_checkpoint_say(-EINVAL, why, len,
-				  "the tensors of the job have %" PRIu64
-				  " elements, and its vector "
-				  "has %" PRIu64,
-				  end, w->id->elems);
+	return mst_reason_fail(why, -EINVAL,
+			       "the tensors of the job have %" PRIu64 " elements, and its vector "
+			       "has %" PRIu64,
+			       end, w->id->elems);
 }
 
-static int check(const struct mst_checkpoint_writing *w, char *why, size_t len)
+static int check(const struct mst_checkpoint_writing *w, struct mst_reason *why)
 {
 	if (!mst_checkpoint_is_save(w->id->save))
-		return mst_checkpoint_say(-EINVAL, why, len,
-					  "a save id is 32 hexadecimal digits, and this one is "
-					  "\"%.40s\"",
-					  w->id->save);
+		return mst_reason_fail(why, -EINVAL,
+				       "a save id is 32 hexadecimal digits, and this one is "
+				       "\"%.40s\"",
+				       w->id->save);
 	bool outside = w->first > w->id->elems || w->count > w->id->elems - w->first;
 
 	if (w->part >= w->parts || w->parts > MST_CHECKPOINT_PARTS_MAX)
-		return mst_checkpoint_say(-EINVAL, why, len,
-					  "there is no part %" PRIu32 " of %" PRIu32
-					  "; a checkpoint "
-					  "has at most %u parts",
-					  w->part, w->parts, MST_CHECKPOINT_PARTS_MAX);
+		return mst_reason_fail(why, -EINVAL,
+				       "there is no part %" PRIu32 " of %" PRIu32 "; a checkpoint "
+				       "has at most %u parts",
+				       w->part, w->parts, MST_CHECKPOINT_PARTS_MAX);
 	if (outside || w->count == 0)
-		return mst_checkpoint_say(-EINVAL, why, len,
-					  "the part has %" PRIu64 " elements from %" PRIu64
-					  " on, and the vector has %" PRIu64,
-					  w->count, w->first, w->id->elems);
-	int rc = check_vectors(w, why, len);
-	return rc == 0 ? check_table(w, why, len) : rc;
+		return mst_reason_fail(why, -EINVAL,
+				       "the part has %" PRIu64 " elements from %" PRIu64
+				       " on, and the vector has %" PRIu64,
+				       w->count, w->first, w->id->elems);
+	int rc = check_vectors(w, why);
+	return rc == 0 ? check_table(w, why) : rc;
 }
 
 /* ---- names of the table's tensors ---- */
@@ -321,7 +316,7 @@ static int add_all(const struct mst_checkpoint_writing *w, const struct labels *
 }
 
 int mst_checkpoint_layout(const struct mst_checkpoint_writing *w, struct mst_tensor_file *out,
-			  char *why, size_t len)
+			  struct mst_reason *why)
 {
 	struct mst_tensor_file f = { .id = *w->id,
 				     .part = w->part,
@@ -329,7 +324,7 @@ int mst_checkpoint_layout(const struct mst_checkpoint_writing *w, struct mst_ten
 				     .first = w->first,
 				     .count = w->count };
 	struct labels labels;
-	int rc = check(w, why, len);
+	int rc = check(w, why);
 
 	if (rc != 0)
 		return rc;
@@ -344,5 +339,5 @@ int mst_checkpoint_layout(const struct mst_checkpoint_writing *w, struct mst_ten
 		return 0;
 	}
 	mst_tensor_file_fini(&f);
-	return mst_checkpoint_say(rc, why, len, "no memory for the names of the tensors");
+	return mst_reason_fail(why, rc, "no memory for the names of the tensors");
 }

@@ -6,8 +6,7 @@
 #ifndef MST_COMMON_CHECKPOINT_LAYOUT_H
 #define MST_COMMON_CHECKPOINT_LAYOUT_H
 
-#include <stddef.h>
-
+#include "common/base/reason.h"
 #include "common/checkpoint/manifest/tensors.h"
 #include "common/checkpoint/part.h"
 
@@ -15,6 +14,6 @@
  * @out: without checksums; to be freed by mst_tensor_file_fini().
  * Return: 0, -ENOMEM, or -EINVAL: the arguments do not fit each other; @why is a sentence. */
 int mst_checkpoint_layout(const struct mst_checkpoint_writing *w, struct mst_tensor_file *out,
-			  char *why, size_t len);
+			  struct mst_reason *why);
 
 #endif

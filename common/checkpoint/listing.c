@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoint/say.h"
-
 #define CAPACITY_FIRST 64u
 
 struct listing {
@@ -62,7 +60,7 @@ static int read_names(DIR *d, struct listing *l)
 }
 
 int mst_checkpoint_list(const char *dir, struct mst_checkpoint_file **out, uint32_t *count,
-			char *why, size_t len)
+			struct mst_reason *why)
 {
 	struct listing l = { 0 };
 	DIR *d = opendir(dir);
@@ -72,11 +70,11 @@ int mst_checkpoint_list(const char *dir, struct mst_checkpoint_file **out, uint3
 		(void)closedir(d);
 	if (rc != 0) {
 		free(l.file);
-		return mst_checkpoint_say(rc, why, len,
-					  rc == -ENOMEM   ? "no memory to list the directory %s%s"
-					  : rc == -ENOENT ? "there is no directory %s%s"
-							  : "cannot list the directory %s: %s",
-					  dir, rc == -ENOMEM || rc == -ENOENT ? "" : strerror(-rc));
+		return mst_reason_fail(why, rc,
+				       rc == -ENOMEM   ? "no memory to list the directory %s%s"
+				       : rc == -ENOENT ? "there is no directory %s%s"
+						       : "cannot list the directory %s: %s",
+				       dir, rc == -ENOMEM || rc == -ENOENT ? "" : strerror(-rc));
 	}
 	if (l.count > 0)
 		qsort(l.file, l.count, sizeof(*l.file), by_version);

@@ -3,9 +3,9 @@
 #ifndef MST_COMMON_CHECKPOINT_LISTING_H
 #define MST_COMMON_CHECKPOINT_LISTING_H
 
-#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/checkpoint/names.h"
 
 struct mst_checkpoint_file {
@@ -17,6 +17,6 @@ struct mst_checkpoint_file {
 /* All files of the directory whose names are ours, the newest version first; the caller frees them.
  * Return: 0; -ENOENT: there is no such directory; or -errno. @why is a sentence. */
 int mst_checkpoint_list(const char *dir, struct mst_checkpoint_file **out, uint32_t *count,
-			char *why, size_t len);
+			struct mst_reason *why);
 
 #endif

@@ -10,7 +10,6 @@
 #include "common/base/crc32c.h"
 #include "common/checkpoint/part.h"
 #include "common/checkpoint/part_file.h"
-#include "common/checkpoint/say.h"
 
 /* What is read of a checkpoint. */
 struct loader {
@@ -19,8 +18,7 @@ struct loader {
 	const struct mst_checkpoint_loading *what; /* NULL: everything, to be compared only */
 	uint8_t *block;                            /* [block_bytes] */
 	size_t block_bytes;
-	char *why;
-	size_t why_len;
+	struct mst_reason *why;
 };
 
 /* Copies what the caller wants of a block. @first: its first element; whole elements. */
@@ -47,8 +45,7 @@ static int load_tensor(const struct loader *l, const struct mst_part_file *f,
 	for (uint64_t at = t->begin; at < t->end;) {
 		uint64_t left = t->end - at;
 		size_t bytes = left < l->block_bytes ? (size_t)left : l->block_bytes;
-		int rc = mst_part_file_read(f, f->header.data + at, l->block, bytes, l->why,
-					    l->why_len);
+		int rc = mst_part_file_read(f, f->header.data + at, l->block, bytes, l->why);
 		if (rc != 0)
 			return rc;
 		crc = mst_crc32c(crc, l->block, bytes);
@@ -58,10 +55,10 @@ static int load_tensor(const struct loader *l, const struct mst_part_file *f,
 	}
 	if (crc == t->crc)
 		return 0;
-	return mst_checkpoint_say(-EBADMSG, l->why, l->why_len,
-				  "%s is damaged: the data of tensor \"%.80s\" have the checksum "
-				  "%08" PRIx32 ", and were written with %08" PRIx32,
-				  f->path, t->name, crc, t->crc);
+	return mst_reason_fail(l->why, -EBADMSG,
+			       "%s is damaged: the data of tensor \"%.80s\" have the checksum "
+			       "%08" PRIx32 ", and were written with %08" PRIx32,
+			       f->path, t->name, crc, t->crc);
 }
 
 static bool is_wanted(const struct mst_checkpoint_loading *what, const struct mst_tensor_entry *t)
@@ -74,11 +71,11 @@ static bool is_wanted(const struct mst_checkpoint_loading *what, const struct ms
 static int load_part(const struct loader *l, uint32_t part)
 {
 	struct mst_part_file f;
-	int rc = mst_part_file_open(l->dir, l->m->part[part].file, &f, l->why, l->why_len);
+	int rc = mst_part_file_open(l->dir, l->m->part[part].file, &f, l->why);
 
 	if (rc != 0)
 		return rc;
-	rc = mst_part_file_belongs(&f, l->m, part, l->why, l->why_len);
+	rc = mst_part_file_belongs(&f, l->m, part, l->why);
 	for (uint32_t i = 0; i < f.header.tensors && rc == 0; i++)
 		if (is_wanted(l->what, &f.header.tensor[i]))
 			rc = load_tensor(l, &f, &f.header.tensor[i]);
@@ -108,8 +105,7 @@ static int load(struct loader *l)
 	l->block_bytes = block_for(l->m->id.elems);
 	l->block = malloc(l->block_bytes);
 	if (l->block == NULL)
-		return mst_checkpoint_say(-ENOMEM, l->why, l->why_len,
-					  "no memory to read a checkpoint");
+		return mst_reason_fail(l->why, -ENOMEM, "no memory to read a checkpoint");
 	for (uint32_t i = 0; i < l->m->parts && rc == 0; i++)
 		if (overlaps(l->what, &l->m->part[i]))
 			rc = load_part(l, i);
@@ -129,44 +125,43 @@ const struct mst_checkpoint_group *mst_checkpoint_group(const struct mst_checkpo
 }
 
 static int check(const char *dir, const struct mst_checkpoint_manifest *m,
-		 const struct mst_checkpoint_loading *what, char *why, size_t len)
+		 const struct mst_checkpoint_loading *what, struct mst_reason *why)
 {
 	const struct mst_checkpoint_group *group = mst_checkpoint_group(m, what->group);
 
 	if (group == NULL)
-		return mst_checkpoint_say(-ENOENT, why, len,
-					  "the checkpoint of version %" PRIu64
-					  " in %s has no vector "
-					  "\"%.60s\"",
-					  m->id.version, dir, what->group);
+		return mst_reason_fail(why, -ENOENT,
+				       "the checkpoint of version %" PRIu64 " in %s has no vector "
+				       "\"%.60s\"",
+				       m->id.version, dir, what->group);
 	if (group->type != what->type)
-		return mst_checkpoint_say(-EINVAL, why, len,
-					  "the vector %s of version %" PRIu64 " in %s is %s, and "
-					  "%s was asked for",
-					  group->name, m->id.version, dir,
-					  mst_dtype_name(group->type), mst_dtype_name(what->type));
+		return mst_reason_fail(why, -EINVAL,
+				       "the vector %s of version %" PRIu64 " in %s is %s, and "
+				       "%s was asked for",
+				       group->name, m->id.version, dir, mst_dtype_name(group->type),
+				       mst_dtype_name(what->type));
 	if (what->first > m->id.elems || what->count > m->id.elems - what->first)
-		return mst_checkpoint_say(
-			-EINVAL, why, len,
-			"the vector of version %" PRIu64 " in %s has %" PRIu64
-			" elements, and %" PRIu64 " from %" PRIu64 " on were asked for",
-			m->id.version, dir, m->id.elems, what->count, what->first);
+		return mst_reason_fail(why, -EINVAL,
+				       "the vector of version %" PRIu64 " in %s has %" PRIu64
+				       " elements, and %" PRIu64 " from %" PRIu64
+				       " on were asked for",
+				       m->id.version, dir, m->id.elems, what->count, what->first);
 	return 0;
 }
 
 int mst_checkpoint_load(const char *dir, const struct mst_checkpoint_manifest *m,
-			const struct mst_checkpoint_loading *what, char *why, size_t len)
+			const struct mst_checkpoint_loading *what, struct mst_reason *why)
 {
-	struct loader l = { .dir = dir, .m = m, .what = what, .why = why, .why_len = len };
-	int rc = check(dir, m, what, why, len);
+	struct loader l = { .dir = dir, .m = m, .what = what, .why = why };
+	int rc = check(dir, m, what, why);
 
 	return rc == 0 ? load(&l) : rc;
 }
 
-int mst_checkpoint_verify(const char *dir, const struct mst_checkpoint_manifest *m, char *why,
-			  size_t len)
+int mst_checkpoint_verify(const char *dir, const struct mst_checkpoint_manifest *m,
+			  struct mst_reason *why)
 {
-	struct loader l = { .dir = dir, .m = m, .why = why, .why_len = len };
+	struct loader l = { .dir = dir, .m = m, .why = why };
 
 	return load(&l);
 }

@@ -3,9 +3,9 @@
 #ifndef MST_COMMON_CHECKPOINT_LOAD_H
 #define MST_COMMON_CHECKPOINT_LOAD_H
 
-#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/checkpoint/manifest/manifest.h"
 
 /* The elements [first, first + count) of a group, and the memory that they are written to. */
@@ -24,7 +24,7 @@ struct mst_checkpoint_loading {
  * group's; -EBADMSG: the data of a tensor, or a file, are not what was written; -ENOMEM; or what
  * the system says. @why is a sentence. */
 int mst_checkpoint_load(const char *dir, const struct mst_checkpoint_manifest *m,
-			const struct mst_checkpoint_loading *what, char *why, size_t len);
+			const struct mst_checkpoint_loading *what, struct mst_reason *why);
 
 /* Does the checkpoint have this group? */
 const struct mst_checkpoint_group *mst_checkpoint_group(const struct mst_checkpoint_manifest *m,
@@ -32,7 +32,7 @@ const struct mst_checkpoint_group *mst_checkpoint_group(const struct mst_checkpo
 
 /* Reads all tensors of all parts and compares their checksums, and that the bytes of each are as
  * many as its header says. Return: as mst_checkpoint_load(). */
-int mst_checkpoint_verify(const char *dir, const struct mst_checkpoint_manifest *m, char *why,
-			  size_t len);
+int mst_checkpoint_verify(const char *dir, const struct mst_checkpoint_manifest *m,
+			  struct mst_reason *why);
 
 #endif

@@ -13,7 +13,6 @@
 
 #include "common/checkpoint/manifest/json.h"
 #include "common/checkpoint/names.h"
-#include "common/checkpoint/say.h"
 
 #define LOCK_NAME ".lock"
 #define PID_LEN 24u
@@ -24,50 +23,49 @@ struct mst_checkpoint_lock {
 
 /* ---- the directory ---- */
 
-static int create(const char *dir, char *why, size_t len)
+static int create(const char *dir, struct mst_reason *why)
 {
 	if (mkdir(dir, 0777) == 0 || errno == EEXIST)
 		return 0;
 	if (errno == ENOENT)
-		return mst_checkpoint_say(-ENOENT, why, len,
-					  "cannot create the directory %s: the directory above it "
-					  "does not exist; create it first",
-					  dir);
-	return mst_checkpoint_say(-errno, why, len, "cannot create the directory %s: %s", dir,
-				  strerror(errno));
+		return mst_reason_fail(why, -ENOENT,
+				       "cannot create the directory %s: the directory above it "
+				       "does not exist; create it first",
+				       dir);
+	return mst_reason_fail(why, -errno, "cannot create the directory %s: %s", dir,
+			       strerror(errno));
 }
 
-int mst_checkpoint_directory(const char *dir, char *why, size_t len)
+int mst_checkpoint_directory(const char *dir, struct mst_reason *why)
 {
 	struct stat st;
 
 	if (strlen(dir) + MST_CHECKPOINT_FILE_LEN > MST_CHECKPOINT_PATH || dir[0] == '\0')
-		return mst_checkpoint_say(
-			-EINVAL, why, len,
+		return mst_reason_fail(
+			why, -EINVAL,
 			"\"%.80s\" cannot be a directory of checkpoints: its name is "
 			"empty or too long",
 			dir);
-	int rc = create(dir, why, len);
+	int rc = create(dir, why);
 	if (rc != 0)
 		return rc;
 	if (stat(dir, &st) != 0)
-		return mst_checkpoint_say(-errno, why, len, "cannot look at the directory %s: %s",
-					  dir, strerror(errno));
+		return mst_reason_fail(why, -errno, "cannot look at the directory %s: %s", dir,
+				       strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return mst_checkpoint_say(-ENOTDIR, why, len, "%s is not a directory", dir);
+		return mst_reason_fail(why, -ENOTDIR, "%s is not a directory", dir);
 	if (access(dir, R_OK | W_OK | X_OK) != 0)
-		return mst_checkpoint_say(
-			-errno, why, len,
-			"cannot write to the directory %s: %s; give it to the user "
-			"that runs the server, or choose another one",
-			dir, strerror(errno));
+		return mst_reason_fail(why, -errno,
+				       "cannot write to the directory %s: %s; give it to the user "
+				       "that runs the server, or choose another one",
+				       dir, strerror(errno));
 	return 0;
 }
 
 /* ---- the lock ---- */
 
 /* The process that has the lock wrote its pid. */
-static int held(int fd, const char *path, char *why, size_t len)
+static int held(int fd, const char *path, struct mst_reason *why)
 {
 	char text[PID_LEN] = "", holder[PID_LEN + 16] = "another process";
 	ssize_t got = pread(fd, text, sizeof(text) - 1, 0);
@@ -76,10 +74,10 @@ static int held(int fd, const char *path, char *why, size_t len)
 	if (got > 0 && mst_json_digits(text, text + got, &pid) != NULL)
 		(void)snprintf(holder, sizeof(holder), "process %.*s",
 			       (int)strspn(text, "0123456789"), text);
-	return mst_checkpoint_say(-EBUSY, why, len,
-				  "%s is locked by %s, which writes its checkpoints there; end it "
-				  "first, or choose another directory",
-				  path, holder);
+	return mst_reason_fail(why, -EBUSY,
+			       "%s is locked by %s, which writes its checkpoints there; end it "
+			       "first, or choose another directory",
+			       path, holder);
 }
 
 /* If the pid is missing, only the sentence for the next server lacks it. */
@@ -93,34 +91,33 @@ static void write_pid(int fd)
 	(void)written;
 }
 
-static int take(int fd, const char *path, char *why, size_t len)
+static int take(int fd, const char *path, struct mst_reason *why)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
 		write_pid(fd);
 		return 0;
 	}
 	if (errno == EWOULDBLOCK)
-		return held(fd, path, why, len);
-	return mst_checkpoint_say(-errno, why, len, "cannot lock %s: %s", path, strerror(errno));
+		return held(fd, path, why);
+	return mst_reason_fail(why, -errno, "cannot lock %s: %s", path, strerror(errno));
 }
 
-int mst_checkpoint_lock(const char *dir, struct mst_checkpoint_lock **out, char *why, size_t len)
+int mst_checkpoint_lock(const char *dir, struct mst_checkpoint_lock **out, struct mst_reason *why)
 {
 	char path[MST_CHECKPOINT_PATH];
-	int rc = mst_checkpoint_directory(dir, why, len);
+	int rc = mst_checkpoint_directory(dir, why);
 
 	if (rc != 0)
 		return rc;
 	(void)snprintf(path, sizeof(path), "%s/%s", dir, LOCK_NAME);
 	struct mst_checkpoint_lock *lock = malloc(sizeof(*lock));
 	if (lock == NULL)
-		return mst_checkpoint_say(-ENOMEM, why, len, "no memory to lock %s", path);
+		return mst_reason_fail(why, -ENOMEM, "no memory to lock %s", path);
 	lock->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
 	if (lock->fd >= 0)
-		rc = take(lock->fd, path, why, len);
+		rc = take(lock->fd, path, why);
 	else
-		rc = mst_checkpoint_say(-errno, why, len, "cannot create %s: %s", path,
-					strerror(errno));
+		rc = mst_reason_fail(why, -errno, "cannot create %s: %s", path, strerror(errno));
 	if (rc == 0) {
 		*out = lock;
 		return 0;

@@ -3,7 +3,7 @@
 #ifndef MST_COMMON_CHECKPOINT_LOCK_H
 #define MST_COMMON_CHECKPOINT_LOCK_H
 
-#include <stddef.h>
+#include "common/base/reason.h"
 
 struct mst_checkpoint_lock;
 
@@ -11,12 +11,12 @@ struct mst_checkpoint_lock;
  * not exist, but not the directories above it. The parts of one job call this, and no lock is
  * taken.
  * Return: 0 or -errno; @why is a sentence. */
-int mst_checkpoint_directory(const char *dir, char *why, size_t len);
+int mst_checkpoint_directory(const char *dir, struct mst_reason *why);
 
 /* The same, and takes the lock DIR/.lock. The kernel gives the lock back when the process ends,
  * however it ends; a process that it forks before exec shares it.
  * Return: 0; -EBUSY: another process has the lock, and @why names its pid; or -errno. */
-int mst_checkpoint_lock(const char *dir, struct mst_checkpoint_lock **out, char *why, size_t len);
+int mst_checkpoint_lock(const char *dir, struct mst_checkpoint_lock **out, struct mst_reason *why);
 void mst_checkpoint_unlock(struct mst_checkpoint_lock *lock); /* accepts NULL */
 
 #endif

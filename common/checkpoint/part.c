@@ -13,7 +13,6 @@
 #include "common/checkpoint/names.h"
 #include "common/checkpoint/part_file.h"
 #include "common/checkpoint/safe_file.h"
-#include "common/checkpoint/say.h"
 
 #define SLEEP_NS (100 * MST_MS)
 
@@ -55,11 +54,10 @@ static int keep_pace(struct part_writer *p)
 	}
 	if (!stopped)
 		return 0;
-	return mst_checkpoint_say(
-		-ECANCELED, p->file.why, p->file.why_len,
-		"%s was not written to its end: the writer was told to stop after "
-		"%" PRIu64 " of %" PRIu64 " bytes",
-		p->file.path, p->written, p->header.bytes);
+	return mst_reason_fail(p->file.why, -ECANCELED,
+			       "%s was not written to its end: the writer was told to stop after "
+			       "%" PRIu64 " of %" PRIu64 " bytes",
+			       p->file.path, p->written, p->header.bytes);
 }
 
 /* ---- data ---- */
@@ -124,17 +122,16 @@ static int write_data(struct part_writer *p)
 
 /* ---- header ---- */
 
-static int compose(struct part_writer *p, char **out, char *why, size_t len)
+static int compose(struct part_writer *p, char **out, struct mst_reason *why)
 {
 	int rc = mst_tensor_file_compose(&p->header, out);
 
 	if (rc == 0)
 		return 0;
-	return mst_checkpoint_say(rc, why, len,
-				  rc == -ENOMEM
-					  ? "no memory for the names of the tensors"
-					  : "the names of the tensors take more than a header "
-					    "may have");
+	return mst_reason_fail(why, rc,
+			       rc == -ENOMEM ? "no memory for the names of the tensors"
+					     : "the names of the tensors take more than a header "
+					       "may have");
 }
 
 /* It has the checksums of the data, so it comes when they are written. */
@@ -142,7 +139,7 @@ static int write_header(struct part_writer *p)
 {
 	uint64_t data = p->header.data;
 	char *header = NULL;
-	int rc = compose(p, &header, p->file.why, p->file.why_len);
+	int rc = compose(p, &header, p->file.why);
 
 	if (rc != 0)
 		return rc;
@@ -154,10 +151,10 @@ static int write_header(struct part_writer *p)
 
 /* ---- the file ---- */
 
-static int write_file(struct part_writer *p, const char *dir, const char *name, char *why,
-		      size_t len)
+static int write_file(struct part_writer *p, const char *dir, const char *name,
+		      struct mst_reason *why)
 {
-	int rc = mst_safe_file_open(&p->file, dir, name, p->header.bytes, why, len);
+	int rc = mst_safe_file_open(&p->file, dir, name, p->header.bytes, why);
 
 	p->begun_ns = mst_now_ns();
 	if (rc == 0)
@@ -172,29 +169,29 @@ static int write_file(struct part_writer *p, const char *dir, const char *name, 
 }
 
 /* Knows the length of header and file; the checksums are missing. */
-static int writer_init(struct part_writer *p, const struct mst_checkpoint_writing *w, char *why,
-		       size_t len)
+static int writer_init(struct part_writer *p, const struct mst_checkpoint_writing *w,
+		       struct mst_reason *why)
 {
 	char *header = NULL;
 
 	*p = (struct part_writer){ .w = w };
-	int rc = mst_checkpoint_layout(w, &p->header, why, len);
+	int rc = mst_checkpoint_layout(w, &p->header, why);
 	if (rc == 0)
-		rc = compose(p, &header, why, len);
+		rc = compose(p, &header, why);
 	free(header);
 	return rc;
 }
 
 int mst_checkpoint_part_write(const char *dir, const struct mst_checkpoint_writing *w,
-			      struct mst_checkpoint_part *out, char *why, size_t len)
+			      struct mst_checkpoint_part *out, struct mst_reason *why)
 {
 	struct mst_checkpoint_part part = { .first = w->first, .count = w->count };
 	struct part_writer p;
-	int rc = writer_init(&p, w, why, len);
+	int rc = writer_init(&p, w, why);
 
 	mst_checkpoint_part_name(w->id, w->part, w->parts, part.file);
 	if (rc == 0)
-		rc = write_file(&p, dir, part.file, why, len);
+		rc = write_file(&p, dir, part.file, why);
 	part.bytes = p.header.bytes;
 	part.header_crc = p.header.header_crc;
 	mst_tensor_file_fini(&p.header);
@@ -206,8 +203,8 @@ int mst_checkpoint_part_write(const char *dir, const struct mst_checkpoint_writi
 uint64_t mst_checkpoint_part_bytes(const struct mst_checkpoint_writing *w)
 {
 	struct part_writer p;
-	char why[MST_CHECKPOINT_WHY_LEN];
-	uint64_t bytes = writer_init(&p, w, why, sizeof(why)) == 0 ? p.header.bytes : 0;
+	struct mst_reason why;
+	uint64_t bytes = writer_init(&p, w, &why) == 0 ? p.header.bytes : 0;
 
 	mst_tensor_file_fini(&p.header);
 	return bytes;

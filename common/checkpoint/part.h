@@ -64,13 +64,13 @@ struct mst_checkpoint_writing {
  * take more than 100 MB; or what the system says. @why is a sentence. Files of older checkpoints
  * have not been touched. */
 int mst_checkpoint_part_write(const char *dir, const struct mst_checkpoint_writing *w,
-			      struct mst_checkpoint_part *out, char *why, size_t len);
+			      struct mst_checkpoint_part *out, struct mst_reason *why);
 /* What a manifest says of a part that another process has written to @dir.
  * Return: 0; -EBADMSG: it is missing, damaged, or of another save; or what the system says. @why
  * is a sentence. */
 int mst_checkpoint_part_find(const char *dir, const struct mst_checkpoint_id *id, uint32_t part,
-			     uint32_t parts, struct mst_checkpoint_part *out, char *why,
-			     size_t len);
+			     uint32_t parts, struct mst_checkpoint_part *out,
+			     struct mst_reason *why);
 /* The bytes of that file, for a budget of the disk; 0: no memory. */
 uint64_t mst_checkpoint_part_bytes(const struct mst_checkpoint_writing *w);
 

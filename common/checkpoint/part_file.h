@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/checkpoint/manifest/tensors.h"
 #include "common/checkpoint/names.h"
 
@@ -19,15 +20,15 @@ struct mst_part_file {
  * @out: to be closed after a success.
  * Return: 0; -EBADMSG: it is missing, or damaged; -ENOTSUP; -ENOMEM; or what the system says. @why:
  * a sentence that names the file. */
-int mst_part_file_open(const char *dir, const char *name, struct mst_part_file *out, char *why,
-		       size_t len);
+int mst_part_file_open(const char *dir, const char *name, struct mst_part_file *out,
+		       struct mst_reason *why);
 void mst_part_file_close(struct mst_part_file *f);
 /* Reads exactly so many bytes. */
 int mst_part_file_read(const struct mst_part_file *f, uint64_t at, void *into, size_t count,
-		       char *why, size_t len);
+		       struct mst_reason *why);
 
 /* Is it the part of this number that the manifest means? */
 int mst_part_file_belongs(const struct mst_part_file *f, const struct mst_checkpoint_manifest *m,
-			  uint32_t part, char *why, size_t len);
+			  uint32_t part, struct mst_reason *why);
 
 #endif

@@ -8,19 +8,18 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "common/checkpoint/say.h"
+#include "common/checkpoint/size.h"
 
 /* "the file needs 4.0 GiB, and 1.2 GiB are free". */
 static int no_room(struct mst_safe_file *f, uint64_t free_bytes)
 {
 	char needs[32], free_text[32];
 
-	return mst_checkpoint_say(
-		-ENOSPC, f->why, f->why_len,
-		"cannot write %s: the file needs %s, and the disk has %s left for "
-		"it; make room, or choose a directory on another disk",
-		f->path, mst_checkpoint_size(f->bytes, needs),
-		mst_checkpoint_size(free_bytes, free_text));
+	return mst_reason_fail(f->why, -ENOSPC,
+			       "cannot write %s: the file needs %s, and the disk has %s left for "
+			       "it; make room, or choose a directory on another disk",
+			       f->path, mst_checkpoint_size(f->bytes, needs),
+			       mst_checkpoint_size(free_bytes, free_text));
 }
 
 static int free_bytes(const char *dir, uint64_t *out)
@@ -38,12 +37,11 @@ static int no_room_but_free(struct mst_safe_file *f, const char *what, int error
 {
 	char needs[32], free_text[32];
 
-	return mst_checkpoint_say(
-		-error, f->why, f->why_len,
-		"cannot %s %s: %s; the file needs %s, and the disk reports %s free: "
-		"look for a quota, or for too many files",
-		what, f->path, strerror(error), mst_checkpoint_size(f->bytes, needs),
-		mst_checkpoint_size(left, free_text));
+	return mst_reason_fail(f->why, -error,
+			       "cannot %s %s: %s; the file needs %s, and the disk reports %s free: "
+			       "look for a quota, or for too many files",
+			       what, f->path, strerror(error), mst_checkpoint_size(f->bytes, needs),
+			       mst_checkpoint_size(left, free_text));
 }
 
 /* The temporary file may have taken some of what was free: its whole size is needed. */
@@ -53,8 +51,7 @@ static int failed(struct mst_safe_file *f, const char *what, int error)
 
 	if ((error == ENOSPC || error == EDQUOT) && free_bytes(f->dir, &left) == 0)
 		return left < f->bytes ? no_room(f, left) : no_room_but_free(f, what, error, left);
-	return mst_checkpoint_say(-error, f->why, f->why_len, "cannot %s %s: %s", what, f->path,
-				  strerror(error));
+	return mst_reason_fail(f->why, -error, "cannot %s %s: %s", what, f->path, strerror(error));
 }
 
 static int compose(struct mst_safe_file *f, const char *name)
@@ -66,28 +63,25 @@ static int compose(struct mst_safe_file *f, const char *name)
 			       MST_CHECKPOINT_TEMPORARY);
 	if (len > 0 && (size_t)len < sizeof(f->temporary))
 		return 0;
-	return mst_checkpoint_say(-ENAMETOOLONG, f->why, f->why_len,
-				  "cannot write to the directory %.80s...: its name is longer than "
-				  "%u characters",
-				  f->dir, MST_CHECKPOINT_PATH - MST_CHECKPOINT_FILE_LEN);
+	return mst_reason_fail(f->why, -ENAMETOOLONG,
+			       "cannot write to the directory %.80s...: its name is longer than "
+			       "%u characters",
+			       f->dir, MST_CHECKPOINT_PATH - MST_CHECKPOINT_FILE_LEN);
 }
 
 int mst_safe_file_open(struct mst_safe_file *f, const char *dir, const char *name, uint64_t bytes,
-		       char *why, size_t len)
+		       struct mst_reason *why)
 {
 	uint64_t left = 0;
 
-	*f = (struct mst_safe_file){
-		.fd = -1, .bytes = bytes, .dir = dir, .why = why, .why_len = len
-	};
+	*f = (struct mst_safe_file){ .fd = -1, .bytes = bytes, .dir = dir, .why = why };
 	int rc = compose(f, name);
 	if (rc != 0)
 		return rc;
 	rc = free_bytes(dir, &left);
 	if (rc != 0)
-		return mst_checkpoint_say(rc, why, len,
-					  "cannot learn how much room the disk of %s has: %s", dir,
-					  strerror(-rc));
+		return mst_reason_fail(why, rc, "cannot learn how much room the disk of %s has: %s",
+				       dir, strerror(-rc));
 	if (left < bytes)
 		return no_room(f, left);
 	f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -115,7 +109,7 @@ int mst_safe_file_write(struct mst_safe_file *f, uint64_t at, const void *from, 
 	return 0;
 }
 
-int mst_checkpoint_sync(const char *dir, char *why, size_t len)
+int mst_checkpoint_sync(const char *dir, struct mst_reason *why)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc = fd >= 0 && fsync(fd) == 0 ? 0 : -errno;
@@ -124,9 +118,8 @@ int mst_checkpoint_sync(const char *dir, char *why, size_t len)
 		(void)close(fd);
 	if (rc == 0)
 		return 0;
-	return mst_checkpoint_say(rc, why, len,
-				  "cannot have the names in the directory %s on the disk: %s", dir,
-				  strerror(-rc));
+	return mst_reason_fail(why, rc, "cannot have the names in the directory %s on the disk: %s",
+			       dir, strerror(-rc));
 }
 
 /* Some disks, over a network, report only when the file is closed that they are full. */
@@ -146,7 +139,7 @@ int mst_safe_file_commit(struct mst_safe_file *f)
 	if (rc == 0 && rename(f->temporary, f->path) != 0)
 		rc = failed(f, "give its name to", errno);
 	if (rc == 0)
-		rc = mst_checkpoint_sync(f->dir, f->why, f->why_len);
+		rc = mst_checkpoint_sync(f->dir, f->why);
 	return rc;
 }
 

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/checkpoint/names.h"
 
 struct mst_safe_file {
@@ -19,14 +20,13 @@ struct mst_safe_file {
 	uint64_t bytes; /* that it will have */
 	const char *dir;
 	char path[MST_CHECKPOINT_PATH], temporary[MST_CHECKPOINT_PATH];
-	char *why;
-	size_t why_len;
+	struct mst_reason *why;
 };
 
 /* Makes sure that the disk has room for @bytes, and creates the temporary file. @dir, @why: must
  * stay until the file is committed or abandoned. */
 int mst_safe_file_open(struct mst_safe_file *f, const char *dir, const char *name, uint64_t bytes,
-		       char *why, size_t len);
+		       struct mst_reason *why);
 int mst_safe_file_write(struct mst_safe_file *f, uint64_t at, const void *from, size_t count);
 /* Gives the file its name. After a failure the temporary file is still to be abandoned. */
 int mst_safe_file_commit(struct mst_safe_file *f);
@@ -34,6 +34,6 @@ int mst_safe_file_commit(struct mst_safe_file *f);
 void mst_safe_file_abandon(struct mst_safe_file *f);
 
 /* Writes the names in a directory to the disk. */
-int mst_checkpoint_sync(const char *dir, char *why, size_t len);
+int mst_checkpoint_sync(const char *dir, struct mst_reason *why);
 
 #endif

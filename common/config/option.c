@@ -14,7 +14,7 @@ int mst_options_refuse(struct mst_options *o, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	vsnprintf(o->why, sizeof(o->why), fmt, args);
+	mst_reason_vset(&o->why, fmt, args);
 	va_end(args);
 	return -EINVAL;
 }

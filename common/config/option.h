@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/base/reason.h"
+
 enum mst_option_kind {
 	MST_OPTION_FLAG,     /* bool; takes no value; in a file true or false */
 	MST_OPTION_U32,      /* uint32_t, min .. max */
@@ -52,9 +54,9 @@ struct mst_option {
 /* What the options are parsed into. */
 struct mst_options {
 	const struct mst_option *table;
-	void *fields;  /* the program's struct */
-	void *strings; /* the strings that fields point to; freed by mst_options_free() */
-	char why[512]; /* after a failure: a sentence that names option, value, what is allowed */
+	void *fields;          /* the program's struct */
+	void *strings;         /* the strings that fields point to; freed by mst_options_free() */
+	struct mst_reason why; /* after a failure: names option, value, what is allowed */
 };
 
 /* Sets every field to its default. Asserts that the defaults are valid.

@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,33 +21,33 @@ struct mst_delay {
 	double share, factor; /* of the mix */
 };
 
-static int trace_take(struct mst_delay *d, struct mst_spec *s, uint32_t rank, char *why,
-		      size_t why_len)
+static int trace_take(struct mst_delay *d, struct mst_spec *s, uint32_t rank,
+		      struct mst_reason *why)
 {
-	char wrong[MST_DELAY_WHY] = "no memory for its times";
+	struct mst_reason wrong = { "no memory for its times" };
 	int rc = 0;
 
 	if (s->traces == NULL)
-		rc = mst_trace_file_read(s->file, &s->traces, wrong, sizeof(wrong));
+		rc = mst_trace_file_read(s->file, &s->traces, &wrong);
 	if (rc == 0)
 		rc = mst_trace_pick(&d->trace, s->traces, rank);
 	if (rc != 0)
-		mst_spec_refuse(s->text, wrong, why, why_len);
+		mst_spec_refuse(s->text, wrong.text, why);
 	return rc;
 }
 
-static int model_take(struct mst_delay *d, struct mst_spec *s, uint32_t rank, char *why,
-		      size_t why_len)
+static int model_take(struct mst_delay *d, struct mst_spec *s, uint32_t rank,
+		      struct mst_reason *why)
 {
 	d->model = s->model;
 	memcpy(d->p, s->p, sizeof(d->p));
-	return s->model->kind == MST_MODEL_TRACE ? trace_take(d, s, rank, why, why_len) : 0;
+	return s->model->kind == MST_MODEL_TRACE ? trace_take(d, s, rank, why) : 0;
 }
 
 /* A rank's own model replaces the model for all ranks and also their mix; a rank's own mix replaces
  * only the mix. */
-static int delay_choose(struct mst_delay *d, const struct mst_specs *all, uint32_t rank, char *why,
-			size_t why_len)
+static int delay_choose(struct mst_delay *d, const struct mst_specs *all, uint32_t rank,
+			struct mst_reason *why)
 {
 	struct mst_spec *own = mst_specs_for_rank(all, rank, false);
 	struct mst_spec *model = own != NULL ? own : mst_specs_for_all(all, false);
@@ -61,7 +60,7 @@ static int delay_choose(struct mst_delay *d, const struct mst_specs *all, uint32
 		d->share = mixed->p[0];
 		d->factor = mixed->p[1];
 	}
-	return model != NULL ? model_take(d, model, rank, why, why_len) : 0;
+	return model != NULL ? model_take(d, model, rank, why) : 0;
 }
 
 /* Starts a stream of numbers for (seed, rank). Streams of neighbouring ranks have nothing in
@@ -74,15 +73,15 @@ static void rand_start(struct mst_rand *r, uint64_t seed, uint32_t rank)
 
 /* The model of one rank, from specs that have been parsed. */
 static int delay_make(const struct mst_delay_options *opt, const struct mst_specs *all,
-		      struct mst_delay **out, char *why, size_t why_len)
+		      struct mst_delay **out, struct mst_reason *why)
 {
 	struct mst_delay *d = calloc(1, sizeof(*d));
 
 	if (d == NULL) {
-		snprintf(why, why_len, "no memory for %u delays", opt->spec_count);
+		mst_reason_set(why, "no memory for %u delays", opt->spec_count);
 		return -ENOMEM;
 	}
-	int rc = delay_choose(d, all, opt->rank, why, why_len);
+	int rc = delay_choose(d, all, opt->rank, why);
 	if (rc != 0) {
 		mst_delay_free(d);
 		return rc;
@@ -100,7 +99,7 @@ static void specs_free(struct mst_specs *all)
 }
 
 int mst_delay_new_each(const struct mst_delay_options *opt, uint32_t count, struct mst_delay **out,
-		       char *why, size_t why_len)
+		       struct mst_reason *why)
 {
 	struct mst_specs all = {
 		.spec = calloc((size_t)opt->spec_count + 1, sizeof(*all.spec)),
@@ -111,11 +110,11 @@ int mst_delay_new_each(const struct mst_delay_options *opt, uint32_t count, stru
 	int rc = -ENOMEM;
 
 	if (all.spec != NULL)
-		rc = mst_specs_parse(&all, opt->spec, why, why_len);
+		rc = mst_specs_parse(&all, opt->spec, why);
 	else
-		snprintf(why, why_len, "no memory for %u delays", opt->spec_count);
+		mst_reason_set(why, "no memory for %u delays", opt->spec_count);
 	for (; rc == 0 && made < count; one.rank++) {
-		rc = delay_make(&one, &all, &out[made], why, why_len);
+		rc = delay_make(&one, &all, &out[made], why);
 		made += rc == 0;
 	}
 	specs_free(&all);
@@ -124,11 +123,11 @@ int mst_delay_new_each(const struct mst_delay_options *opt, uint32_t count, stru
 	return rc;
 }
 
-int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out, char *why,
-		  size_t why_len)
+int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out,
+		  struct mst_reason *why)
 {
 	struct mst_delay *d;
-	int rc = mst_delay_new_each(opt, 1, &d, why, why_len);
+	int rc = mst_delay_new_each(opt, 1, &d, why);
 
 	if (rc == 0)
 		*out = d;

@@ -14,8 +14,9 @@
 #ifndef MST_DELAY_DELAY_H
 #define MST_DELAY_DELAY_H
 
-#include <stddef.h>
 #include <stdint.h>
+
+#include "common/base/reason.h"
 
 struct mst_delay;
 
@@ -28,12 +29,12 @@ struct mst_delay_options {
 	uint32_t rank;
 	uint64_t seed; /* the same seed and rank give the same delays */
 };
-int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out, char *why,
-		  size_t why_len);
+int mst_delay_new(const struct mst_delay_options *opt, struct mst_delay **out,
+		  struct mst_reason *why);
 /* The models of @count ranks, from opt->rank on, to @out[@count], which has no meaning after a
  * failure. Specs are parsed, and files are read, only once. Return: as mst_delay_new(). */
 int mst_delay_new_each(const struct mst_delay_options *opt, uint32_t count, struct mst_delay **out,
-		       char *why, size_t why_len);
+		       struct mst_reason *why);
 void mst_delay_free(struct mst_delay *d); /* accepts NULL */
 
 /* The next delay, in ns. 0 for an empty list. */

@@ -8,11 +8,11 @@
 #include <stdint.h>
 
 #include "common/base/rand.h"
+#include "common/base/reason.h"
 
 /* No delay is longer: 2^62 ns are 146 years, and can still be added to a time. */
 #define MST_DELAY_MAX (UINT64_C(1) << 62)
 #define MST_DELAY_PARAMS 2u
-#define MST_DELAY_WHY 160u /* bytes for what is wrong with a spec, without the spec */
 
 enum mst_model_kind {
 	MST_MODEL_DRAWN,
@@ -56,14 +56,14 @@ struct mst_specs {
 /* Parses out->count texts into out->spec, and checks them together.
  * @why: a sentence that quotes the spec.
  * Return: 0 or -EINVAL. */
-int mst_specs_parse(struct mst_specs *out, const char *const *text, char *why, size_t why_len);
+int mst_specs_parse(struct mst_specs *out, const char *const *text, struct mst_reason *why);
 /* The model that is given for all ranks, or for exactly this rank; with @want_mix the mix. NULL:
  * none. */
 struct mst_spec *mst_specs_for_all(const struct mst_specs *all, bool want_mix);
 struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank, bool want_mix);
 /* Writes: delay "SPEC": WRONG.
  * Return: -EINVAL. */
-int mst_spec_refuse(const char *spec, const char *wrong, char *why, size_t why_len);
+int mst_spec_refuse(const char *spec, const char *wrong, struct mst_reason *why);
 
 /* Reads the number that @text begins with: decimal, not negative, finite. strtod() alone would also
  * accept blanks, "nan", "inf" and hexadecimal.
@@ -80,7 +80,7 @@ struct mst_trace {
 /* Reads a file, once for all ranks that use it.
  * @why: on failure what is wrong, in words.
  * Return: 0; -EINVAL; -ENOMEM; the errno of opening or reading it. */
-int mst_trace_file_read(const char *path, struct mst_trace_file **out, char *why, size_t why_len);
+int mst_trace_file_read(const char *path, struct mst_trace_file **out, struct mst_reason *why);
 void mst_trace_file_free(struct mst_trace_file *f); /* accepts NULL */
 
 /* Copies the times that @rank uses. Return: 0 or -ENOMEM. */

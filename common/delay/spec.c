@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,44 +57,43 @@ static bool params_parse(const char *at, struct mst_spec *out)
 	return true;
 }
 
-int mst_spec_refuse(const char *spec, const char *wrong, char *why, size_t why_len)
+int mst_spec_refuse(const char *spec, const char *wrong, struct mst_reason *why)
 {
-	snprintf(why, why_len, "delay \"%.80s\": %s", spec, wrong);
+	mst_reason_set(why, "delay \"%.80s\": %s", spec, wrong);
 	return -EINVAL;
 }
 
-static int model_refuse(const char *spec, char *why, size_t why_len)
+static int model_refuse(const char *spec, struct mst_reason *why)
 {
-	char known[MST_DELAY_WHY] = "a model is one of";
-	size_t len = strlen(known);
+	struct mst_reason known = { "a model is one of" };
 
 	for (const struct mst_model *m = mst_models; m->form != NULL; m++)
-		len += (size_t)snprintf(known + len, sizeof(known) - len, " %s", m->form);
-	return mst_spec_refuse(spec, known, why, why_len);
+		mst_reason_add(&known, " %s", m->form);
+	return mst_spec_refuse(spec, known.text, why);
 }
 
-static int spec_parse(const char *text, struct mst_spec *out, char *why, size_t why_len)
+static int spec_parse(const char *text, struct mst_spec *out, struct mst_reason *why)
 {
 	const char *at = text;
-	char wrong[MST_DELAY_WHY];
+	struct mst_reason wrong;
 
 	*out = (struct mst_spec){ .text = text };
 	if (!rank_parse(&at, out))
 		return mst_spec_refuse(text, "has to begin with a model, or with a rank and ':'",
-				       why, why_len);
+				       why);
 	size_t name = strcspn(at, ":");
 	out->model = mst_model_find(at, name);
 	if (out->model == NULL)
-		return model_refuse(text, why, why_len);
+		return model_refuse(text, why);
 	at += name + (at[name] == ':');
 	out->file = at;
 	if (!params_parse(at, out) || (out->model->kind == MST_MODEL_TRACE && *at == '\0')) {
-		snprintf(wrong, sizeof(wrong), "has to be %s%s", out->model->form,
-			 out->model->params > 0 ? ", in decimal numbers from 0 on" : "");
-		return mst_spec_refuse(text, wrong, why, why_len);
+		mst_reason_set(&wrong, "has to be %s%s", out->model->form,
+			       out->model->params > 0 ? ", in decimal numbers from 0 on" : "");
+		return mst_spec_refuse(text, wrong.text, why);
 	}
 	const char *unfit = out->model->check != NULL ? out->model->check(out->p) : NULL;
-	return unfit != NULL ? mst_spec_refuse(text, unfit, why, why_len) : 0;
+	return unfit != NULL ? mst_spec_refuse(text, unfit, why) : 0;
 }
 
 /* Return: the model (or the mix) that is given for the same ranks before @end, or NULL. */
@@ -123,18 +121,18 @@ struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank, 
 
 /* Checks the specs together: none may be given twice, and a mix needs a model that it
  * multiplies. */
-static int specs_check(const struct mst_specs *all, char *why, size_t why_len)
+static int specs_check(const struct mst_specs *all, struct mst_reason *why)
 {
-	char wrong[MST_DELAY_WHY];
+	struct mst_reason wrong;
 
 	for (size_t i = 0; i < all->count; i++) {
 		const struct mst_spec *s = &all->spec[i];
 		const struct mst_spec *twice = spec_find(all, i, s,
 							 s->model->kind == MST_MODEL_MIX);
 		if (twice != NULL) {
-			snprintf(wrong, sizeof(wrong), "\"%.60s\" is already given for %s",
-				 twice->text, s->for_all ? "all ranks" : "this rank");
-			return mst_spec_refuse(s->text, wrong, why, why_len);
+			mst_reason_set(&wrong, "\"%.60s\" is already given for %s", twice->text,
+				       s->for_all ? "all ranks" : "this rank");
+			return mst_spec_refuse(s->text, wrong.text, why);
 		}
 		if (s->model->kind == MST_MODEL_MIX && mst_specs_for_all(all, false) == NULL &&
 		    (s->for_all || mst_specs_for_rank(all, s->rank, false) == NULL))
@@ -142,16 +140,16 @@ static int specs_check(const struct mst_specs *all, char *why, size_t why_len)
 				s->text,
 				"multiplies another model's delays; give one beside it,"
 				" such as const:20",
-				why, why_len);
+				why);
 	}
 	return 0;
 }
 
-int mst_specs_parse(struct mst_specs *out, const char *const *text, char *why, size_t why_len)
+int mst_specs_parse(struct mst_specs *out, const char *const *text, struct mst_reason *why)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < out->count; i++)
-		rc = spec_parse(text[i], &out->spec[i], why, why_len);
-	return rc != 0 ? rc : specs_check(out, why, why_len);
+		rc = spec_parse(text[i], &out->spec[i], why);
+	return rc != 0 ? rc : specs_check(out, why);
 }

@@ -119,47 +119,47 @@ static int64_t table_gap(const struct mst_trace_file *t)
 	return gap;
 }
 
-static int traces_check(const struct mst_trace_file *f, char *why, size_t why_len)
+static int traces_check(const struct mst_trace_file *f, struct mst_reason *why)
 {
 	if (f->count == 0) {
-		snprintf(why, why_len, "the file has no line below its header");
+		mst_reason_set(why, "the file has no line below its header");
 		return -EINVAL;
 	}
 	int64_t gap = table_gap(f);
 	if (gap >= 0 && gap < (int64_t)f->workers) {
-		snprintf(why, why_len, "worker %lld has no line, though worker %u has",
-			 (long long)gap, f->workers - 1);
+		mst_reason_set(why, "worker %lld has no line, though worker %u has", (long long)gap,
+			       f->workers - 1);
 		return -EINVAL;
 	}
 	return gap < 0 ? (int)gap : 0;
 }
 
-static int traces_load(struct mst_trace_file *t, FILE *f, char *why, size_t why_len)
+static int traces_load(struct mst_trace_file *t, FILE *f, struct mst_reason *why)
 {
 	size_t line;
 	int rc = table_read(t, f, &line);
 
 	if (rc == 0)
-		return traces_check(t, why, why_len);
+		return traces_check(t, why);
 	if (rc == -EINVAL)
-		snprintf(why, why_len, "line %zu of the file is not %s", line, HEADER);
+		mst_reason_set(why, "line %zu of the file is not %s", line, HEADER);
 	else
-		snprintf(why, why_len, "cannot read the file: %s", strerror(-rc));
+		mst_reason_set(why, "cannot read the file: %s", strerror(-rc));
 	return rc;
 }
 
-int mst_trace_file_read(const char *path, struct mst_trace_file **out, char *why, size_t why_len)
+int mst_trace_file_read(const char *path, struct mst_trace_file **out, struct mst_reason *why)
 {
 	struct mst_trace_file *t = calloc(1, sizeof(*t));
 	FILE *f = t != NULL ? fopen(path, "re") : NULL;
 
 	if (f == NULL) {
 		int rc = t != NULL ? -errno : -ENOMEM;
-		snprintf(why, why_len, "cannot open the file: %s", strerror(-rc));
+		mst_reason_set(why, "cannot open the file: %s", strerror(-rc));
 		free(t);
 		return rc;
 	}
-	int rc = traces_load(t, f, why, why_len);
+	int rc = traces_load(t, f, why);
 	fclose(f);
 	if (rc != 0) {
 		mst_trace_file_free(t);

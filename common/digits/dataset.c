@@ -39,26 +39,26 @@ static void pair_fini(struct pair *p)
 	mst_idx_fini(&p->labels);
 }
 
-static int check_labels(const struct pair *p, const char *path, char *why, size_t why_len)
+static int check_labels(const struct pair *p, const char *path, struct mst_reason *why)
 {
 	if (p->images.count != p->labels.count) {
-		snprintf(why, why_len, "%s: has %u labels, but its file of images has %u images",
-			 path, p->labels.count, p->images.count);
+		mst_reason_set(why, "%s: has %u labels, but its file of images has %u images", path,
+			       p->labels.count, p->images.count);
 		return -EINVAL;
 	}
 	for (uint32_t i = 0; i < p->labels.count; i++) {
 		if (p->labels.bytes[i] < MST_DATASET_CLASSES)
 			continue;
-		snprintf(why, why_len, "%s: label %u is %u; digits go from 0 to 9", path, i,
-			 p->labels.bytes[i]);
+		mst_reason_set(why, "%s: label %u is %u; digits go from 0 to 9", path, i,
+			       p->labels.bytes[i]);
 		return -EINVAL;
 	}
 	return 0;
 }
 
 /* Return: 1 read; 0 neither file is there; a negative errno. */
-static int pair_read(const char *directory, const char *set, struct pair *out, char *why,
-		     size_t why_len)
+static int pair_read(const char *directory, const char *set, struct pair *out,
+		     struct mst_reason *why)
 {
 	char images[PATH_MAX], labels[PATH_MAX];
 	bool have_images = find_file(images, directory, set, "images-idx3-ubyte");
@@ -68,11 +68,11 @@ static int pair_read(const char *directory, const char *set, struct pair *out, c
 	if (!have_images && !have_labels)
 		return 0;
 	/* If one file of the two is missing, the attempt to read it gives the best sentence. */
-	int rc = mst_idx_init(images, MST_IDX_IMAGES, &p.images, why, why_len);
+	int rc = mst_idx_init(images, MST_IDX_IMAGES, &p.images, why);
 	if (rc == 0)
-		rc = mst_idx_init(labels, MST_IDX_LABELS, &p.labels, why, why_len);
+		rc = mst_idx_init(labels, MST_IDX_LABELS, &p.labels, why);
 	if (rc == 0)
-		rc = check_labels(&p, labels, why, why_len);
+		rc = check_labels(&p, labels, why);
 	if (rc) {
 		pair_fini(&p);
 		return rc;
@@ -116,11 +116,11 @@ static void split_one(struct mst_dataset *d, const struct pair *all)
 
 /* Puts together what was found. Return: 0, and @out owns the pairs' bytes; or a negative errno. */
 static int join_pairs(const struct pair *train, const struct pair *test, struct mst_dataset *out,
-		      char *why, size_t why_len)
+		      struct mst_reason *why)
 {
 	if (train->images.bytes == NULL && test->images.count < 5) {
-		snprintf(why, why_len, "t10k- has %u images; 5 is the least that can be split",
-			 test->images.count);
+		mst_reason_set(why, "t10k- has %u images; 5 is the least that can be split",
+			       test->images.count);
 		return -EINVAL;
 	}
 	if (train->images.bytes == NULL) {
@@ -129,30 +129,28 @@ static int join_pairs(const struct pair *train, const struct pair *test, struct 
 	}
 	if (train->images.rows != test->images.rows ||
 	    train->images.columns != test->images.columns) {
-		snprintf(why, why_len,
-			 "images of train- have %u x %u pixels, those of t10k- %u x %u",
-			 train->images.rows, train->images.columns, test->images.rows,
-			 test->images.columns);
+		mst_reason_set(why, "images of train- have %u x %u pixels, those of t10k- %u x %u",
+			       train->images.rows, train->images.columns, test->images.rows,
+			       test->images.columns);
 		return -EINVAL;
 	}
 	use_both(out, train, test);
 	return 0;
 }
 
-int mst_dataset_load(const char *directory, struct mst_dataset *out, char *why, size_t why_len)
+int mst_dataset_load(const char *directory, struct mst_dataset *out, struct mst_reason *why)
 {
 	struct pair train = { 0 }, test = { 0 };
-	int rc = pair_read(directory, "t10k", &test, why, why_len);
+	int rc = pair_read(directory, "t10k", &test, why);
 
 	if (rc == 0) {
-		snprintf(why, why_len, "%s: holds no t10k-images-idx3-ubyte, plain or .gz",
-			 directory);
+		mst_reason_set(why, "%s: holds no t10k-images-idx3-ubyte, plain or .gz", directory);
 		rc = -ENOENT;
 	}
 	if (rc > 0)
-		rc = pair_read(directory, "train", &train, why, why_len);
+		rc = pair_read(directory, "train", &train, why);
 	if (rc >= 0)
-		rc = join_pairs(&train, &test, out, why, why_len);
+		rc = join_pairs(&train, &test, out, why);
 	if (rc < 0) {
 		pair_fini(&train);
 		pair_fini(&test);

@@ -3,10 +3,10 @@
 #ifndef MST_DIGITS_DATASET_H
 #define MST_DIGITS_DATASET_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/rand.h"
+#include "common/base/reason.h"
 
 #define MST_DATASET_CLASSES 10u
 #define MST_DATASET_MEAN 0.13f
@@ -33,7 +33,7 @@ struct mst_dataset {
  * @why: on failure a sentence that names file and numbers.
  * Return: 0; the errors of mst_idx_init(); -EINVAL files that do not fit each other; -ENOENT.
  */
-int mst_dataset_load(const char *directory, struct mst_dataset *out, char *why, size_t why_len);
+int mst_dataset_load(const char *directory, struct mst_dataset *out, struct mst_reason *why);
 
 /* 8000 drawn digits to train and 2000 to test; the same for the same seed. Return: 0 or -ENOMEM. */
 int mst_dataset_draw(uint64_t seed, struct mst_dataset *out);

@@ -30,21 +30,18 @@ static const struct form {
 struct reader {
 	gzFile file;
 	const char *path;
-	char *why;
-	size_t why_len;
+	struct mst_reason *why;
 };
 
 __attribute__((format(printf, 3, 4))) static int fail(struct reader *r, int rc, const char *fmt,
 						      ...)
 {
-	int at = snprintf(r->why, r->why_len, "%s: ", r->path);
+	va_list args;
 
-	if (at >= 0 && (size_t)at < r->why_len) {
-		va_list args;
-		va_start(args, fmt);
-		vsnprintf(r->why + at, r->why_len - (size_t)at, fmt, args);
-		va_end(args);
-	}
+	mst_reason_set(r->why, "%s: ", r->path);
+	va_start(args, fmt);
+	mst_reason_vadd(r->why, fmt, args);
+	va_end(args);
 	return rc;
 }
 
@@ -164,10 +161,10 @@ static int check_end(struct reader *r, const struct mst_idx *idx)
 	return (int)got;
 }
 
-int mst_idx_init(const char *path, enum mst_idx_kind kind, struct mst_idx *out, char *why,
-		 size_t why_len)
+int mst_idx_init(const char *path, enum mst_idx_kind kind, struct mst_idx *out,
+		 struct mst_reason *why)
 {
-	struct reader r = { .path = path, .why = why, .why_len = why_len };
+	struct reader r = { .path = path, .why = why };
 	struct mst_idx idx = { 0 };
 
 	errno = 0;

@@ -6,8 +6,9 @@
 #ifndef MST_DIGITS_IDX_H
 #define MST_DIGITS_IDX_H
 
-#include <stddef.h>
 #include <stdint.h>
+
+#include "common/base/reason.h"
 
 enum mst_idx_kind { MST_IDX_LABELS, MST_IDX_IMAGES };
 
@@ -27,8 +28,8 @@ struct mst_idx {
  * Return: 0; -EINVAL not such a file, or cut short, or damaged; -EFBIG; -ENOMEM; the errno of a
  * file that cannot be read.
  */
-int mst_idx_init(const char *path, enum mst_idx_kind kind, struct mst_idx *out, char *why,
-		 size_t why_len);
+int mst_idx_init(const char *path, enum mst_idx_kind kind, struct mst_idx *out,
+		 struct mst_reason *why);
 void mst_idx_fini(struct mst_idx *idx); /* fine after a failed init of a zeroed struct */
 
 #endif

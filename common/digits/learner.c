@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/digits/learner.h"
 
+#include <stddef.h>
+
 #define TEST_ROWS 64u /* samples that are looked at together in a test */
 
 struct mst_mlp_shape mst_learner_shape(const struct mst_dataset *data, uint32_t hidden)

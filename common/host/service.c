@@ -2,6 +2,7 @@
 #include "common/host/service.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +58,7 @@ static uint64_t read_watchdog(void)
 	return us * NS_PER_US;
 }
 
-int mst_service_open(struct mst_service *s, char *why, size_t len)
+int mst_service_open(struct mst_service *s, struct mst_reason *why)
 {
 	const char *address = variable("NOTIFY_SOCKET");
 
@@ -65,7 +66,7 @@ int mst_service_open(struct mst_service *s, char *why, size_t len)
 	if (address == NULL)
 		return 0;
 	if (!read_address(address, s)) {
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "NOTIFY_SOCKET is \"%.120s\", which is neither an absolute path nor "
 			       "a name after @, of at most %zu characters",
 			       address, sizeof(s->at.sun_path) - 1);
@@ -74,8 +75,7 @@ int mst_service_open(struct mst_service *s, char *why, size_t len)
 	s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (s->fd < 0) {
 		int rc = -errno;
-		(void)snprintf(why, len, "cannot make a socket for NOTIFY_SOCKET: %s",
-			       strerror(-rc));
+		mst_reason_set(why, "cannot make a socket for NOTIFY_SOCKET: %s", strerror(-rc));
 		return rc;
 	}
 	s->watchdog_ns = read_watchdog();

@@ -7,10 +7,11 @@
 #define MST_HOST_SERVICE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+
+#include "common/base/reason.h"
 
 struct mst_service {
 	int fd; /* -1: no service manager listens */
@@ -23,7 +24,7 @@ struct mst_service {
  * there is nobody to tell, and no watchdog.
  * @why: a sentence that names the variable.
  * Return: 0, or -errno: nobody can be told; mst_service_close() may still be called. */
-int mst_service_open(struct mst_service *s, char *why, size_t len);
+int mst_service_open(struct mst_service *s, struct mst_reason *why);
 void mst_service_close(struct mst_service *s);
 
 /* Sends a message.

@@ -174,7 +174,7 @@ static const char *tell_limit(const struct mst_host_tasks *t, char *out, size_t 
 	return out;
 }
 
-int mst_host_tasks_check(const char *who, uint64_t count, const char *less, char *why, size_t len)
+int mst_host_tasks_check(const char *who, uint64_t count, const char *less, struct mst_reason *why)
 {
 	struct mst_host_tasks t;
 	char limit[400];
@@ -182,7 +182,7 @@ int mst_host_tasks_check(const char *who, uint64_t count, const char *less, char
 	mst_host_tasks("", count, &t);
 	if (count <= t.more)
 		return 0;
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "no room for %s: they take %" PRIu64 " processes and threads, and %" PRIu64
 		       " more are allowed; %s%s%s",
 		       who, count, t.more, tell_limit(&t, limit, sizeof(limit)),
@@ -190,7 +190,7 @@ int mst_host_tasks_check(const char *who, uint64_t count, const char *less, char
 	return -EAGAIN;
 }
 
-const char *mst_host_tasks_failed(int error, char *out, size_t len)
+const char *mst_host_tasks_failed(int error, struct mst_reason *out)
 {
 	struct mst_host_tasks t = { .more = MST_TASKS_UNLIMITED };
 	char limit[400];
@@ -198,15 +198,15 @@ const char *mst_host_tasks_failed(int error, char *out, size_t len)
 	if (error == -EAGAIN)
 		mst_host_tasks("", MST_TASKS_UNLIMITED, &t);
 	if (t.more == 0)
-		(void)snprintf(out, len, "%s: of processes and threads %s", strerror(-error),
+		mst_reason_set(out, "%s: of processes and threads %s", strerror(-error),
 			       tell_limit(&t, limit, sizeof(limit)));
 	else if (error == -EAGAIN)
-		(void)snprintf(out, len,
+		mst_reason_set(out,
 			       "%s: a limit of processes and threads is reached, of this user "
 			       "(ulimit -u), its control groups (pids.max) or the host "
 			       "(kernel.threads-max)",
 			       strerror(-error));
 	else
-		(void)snprintf(out, len, "%s", strerror(-error));
-	return out;
+		mst_reason_set(out, "%s", strerror(-error));
+	return out->text;
 }

@@ -12,9 +12,9 @@
 #ifndef MST_HOST_TASKS_H
 #define MST_HOST_TASKS_H
 
-#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/host/cgroup.h"
 
 #define MST_TASKS_UNLIMITED UINT64_MAX
@@ -35,11 +35,11 @@ void mst_host_tasks(const char *root, uint64_t want, struct mst_host_tasks *out)
 /* May @count more be started? @who: what they are, "8 workers and 1 server". @less: of what there
  * could be fewer, "fewer workers"; NULL: nothing.
  * Return: 0; -EAGAIN: no, and @why has the numbers and what to do. */
-int mst_host_tasks_check(const char *who, uint64_t count, const char *less, char *why, size_t len);
+int mst_host_tasks_check(const char *who, uint64_t count, const char *less, struct mst_reason *why);
 
 /* Why starting a thread or a process has failed: strerror(), and if a limit is reached also which
  * one, its numbers, and what to do. @error: negative errno.
  * Return: @out. */
-const char *mst_host_tasks_failed(int error, char *out, size_t len);
+const char *mst_host_tasks_failed(int error, struct mst_reason *out);
 
 #endif

@@ -13,19 +13,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-int mst_user_find(const char *name, struct mst_user *out, char *why, size_t len)
+int mst_user_find(const char *name, struct mst_user *out, struct mst_reason *why)
 {
 	errno = 0;
 	const struct passwd *found = getpwnam(name);
 
 	if (found == NULL || strlen(found->pw_name) >= sizeof(out->name)) {
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "there is no user \"%.60s\" on this host (getent passwd shows them)",
 			       name);
 		return -ENOENT;
 	}
 	if (found->pw_uid == 0) {
-		(void)snprintf(why, len, "the user \"%.60s\" has all rights of root: name another",
+		mst_reason_set(why, "the user \"%.60s\" has all rights of root: name another",
 			       name);
 		return -EINVAL;
 	}
@@ -34,11 +34,11 @@ int mst_user_find(const char *name, struct mst_user *out, char *why, size_t len)
 	return 0;
 }
 
-static int failed(const char *what, const struct mst_user *user, char *why, size_t len)
+static int failed(const char *what, const struct mst_user *user, struct mst_reason *why)
 {
 	int rc = errno != 0 ? -errno : -EPERM;
 
-	(void)snprintf(why, len, "cannot become the user %.60s (uid %u): %s: %s", user->name,
+	mst_reason_set(why, "cannot become the user %.60s (uid %u): %s: %s", user->name,
 		       (unsigned)user->uid, what, strerror(-rc));
 	return rc;
 }
@@ -100,10 +100,10 @@ static bool can_come_back(void)
 	       setgroups(0, NULL) == 0;
 }
 
-int mst_user_become(const struct mst_user *user, char *why, size_t len)
+int mst_user_become(const struct mst_user *user, struct mst_reason *why)
 {
 	if (geteuid() != 0 && !is_user(user)) {
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "only root can become the user %.60s, and this process is run by "
 			       "uid %u: start it as root, or as %.60s",
 			       user->name, (unsigned)geteuid(), user->name);
@@ -113,16 +113,16 @@ int mst_user_become(const struct mst_user *user, char *why, size_t len)
 	bool changes = !is_user(user);
 	const char *failure = changes ? change(user) : NULL;
 	if (failure != NULL)
-		return failed(failure, user, why, len);
+		return failed(failure, user, why);
 	if (!give_up_capabilities())
-		return failed("giving up capabilities", user, why, len);
+		return failed("giving up capabilities", user, why);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-		return failed("giving up new rights", user, why, len);
+		return failed("giving up new rights", user, why);
 	errno = 0;
 	if (!is_user(user) || (changes && !is_in_group(user)) || has_capabilities() ||
 	    can_come_back()) {
 		errno = EPERM;
-		return failed("the rights of root can still be had", user, why, len);
+		return failed("the rights of root can still be had", user, why);
 	}
 	return 0;
 }

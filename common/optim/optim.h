@@ -9,11 +9,11 @@
 #define MST_OPTIM_OPTIM_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "common/base/exact_sum.h"
+#include "common/base/reason.h"
 #include "common/kernels/apply.h"
 #include "common/kernels/isa.h"
 #include "common/optim/norms.h"
@@ -96,10 +96,10 @@ uint32_t mst_optim_parameters(const struct mst_optim *row);
 
 /* Reads "sgd:lr=0.1,momentum=0.9" or "add". What is left out is the row's fallback. @why: a clause
  * that names what is wrong. Return: 0 or -EINVAL. */
-int mst_optimizer_parse(const char *text, struct mst_optimizer *out, char *why, size_t why_len);
+int mst_optimizer_parse(const char *text, struct mst_optimizer *out, struct mst_reason *why);
 /* The same of what another server says: @count parameters, in the order of the row. */
 int mst_optimizer_take(const char *name, const double *parameter, uint32_t count,
-		       struct mst_optimizer *out, char *why, size_t why_len);
+		       struct mst_optimizer *out, struct mst_reason *why);
 /* "sgd:lr=0.1,momentum=0.9": with all fallbacks that are not 0. Return: @text. */
 char *mst_optim_example(const struct mst_optim *row, char text[MST_OPTIM_EXAMPLE_LEN]);
 /* The same of an optimiser as the user set it, with every figure that is not its fallback or not 0.

@@ -20,9 +20,10 @@
 #define MST_OPTIM_SCHEDULE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#include "common/base/reason.h"
 
 #define MST_SCHEDULE_TERMS_MAX 4u
 #define MST_SCHEDULE_NUMBERS_MAX 17u /* a factor and 16 milestones */
@@ -61,6 +62,6 @@ void mst_schedule_help(FILE *out);
 void mst_schedule_man(FILE *out);
 
 /* @why: a clause that names what is wrong. Return: 0 or -EINVAL. */
-int mst_schedule_parse(const char *text, struct mst_schedule *out, char *why, size_t why_len);
+int mst_schedule_parse(const char *text, struct mst_schedule *out, struct mst_reason *why);
 
 #endif

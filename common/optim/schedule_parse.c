@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From "warmup:5000+cosine:1000000" to rows and numbers, and the sentences about what is wrong. */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,18 +16,6 @@ struct span {
 	const char *at;
 	size_t len;
 };
-
-static int refuse(char *why, size_t why_len, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static int refuse(char *why, size_t why_len, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, why_len, fmt, args);
-	va_end(args);
-	return -EINVAL;
-}
 
 /* The '+' of 1e+6 separates nothing. */
 static bool is_exponent(const char *plus, const char *begin)
@@ -59,7 +46,7 @@ static void name_of(const struct mst_schedule_row *row, char name[NAME_LEN])
 	(void)snprintf(name, NAME_LEN, "%.*s", (int)strcspn(row->form, ":"), row->form);
 }
 
-static int refuse_name(struct span name, char *why, size_t why_len)
+static int refuse_name(struct span name, struct mst_reason *why)
 {
 	char known[ROWS_MAX][NAME_LEN], typed[NAME_LEN + 8], all[ROWS_MAX * (NAME_LEN + 2)] = "";
 	const char *names[ROWS_MAX + 1] = { NULL };
@@ -72,10 +59,10 @@ static int refuse_name(struct span name, char *why, size_t why_len)
 	}
 	(void)snprintf(typed, sizeof(typed), "%.*s", (int)name.len, name.at);
 	const char *near = mst_nearest(typed, names);
-	return refuse(why, why_len, "there is no schedule \"%.*s\", there are %s%s%s%s",
-		      (int)(name.len < 40 ? name.len : 40), name.at, all,
-		      near != NULL ? ": did you mean " : "", near != NULL ? near : "",
-		      near != NULL ? "?" : "");
+	return mst_reason_fail(why, -EINVAL, "there is no schedule \"%.*s\", there are %s%s%s%s",
+			       (int)(name.len < 40 ? name.len : 40), name.at, all,
+			       near != NULL ? ": did you mean " : "", near != NULL ? near : "",
+			       near != NULL ? "?" : "");
 }
 
 static const struct mst_schedule_row *find(struct span name)
@@ -101,57 +88,57 @@ static int read_number(struct span text, double *out)
 	return rc != 0 || !(*out >= 0 && *out <= 1e15) ? -EINVAL : 0;
 }
 
-static int read_numbers(struct span text, struct mst_schedule_term *t, char *why, size_t why_len)
+static int read_numbers(struct span text, struct mst_schedule_term *t, struct mst_reason *why)
 {
 	struct span one;
 
 	while (next(&text, ',', &one)) {
 		if (t->row->most == 0)
-			return refuse(why, why_len, "%s takes no numbers", t->row->form);
+			return mst_reason_fail(why, -EINVAL, "%s takes no numbers", t->row->form);
 		if (t->count == t->row->most)
-			return refuse(why, why_len, "%s takes no more than %u numbers",
-				      t->row->form, t->row->most);
+			return mst_reason_fail(why, -EINVAL, "%s takes no more than %u numbers",
+					       t->row->form, t->row->most);
 		if (read_number(one, &t->number[t->count]) != 0)
-			return refuse(why, why_len,
-				      "\"%.*s\" is no number from 0 to 1e15, as %s needs",
-				      (int)(one.len < 40 ? one.len : 40), one.at, t->row->form);
+			return mst_reason_fail(
+				why, -EINVAL, "\"%.*s\" is no number from 0 to 1e15, as %s needs",
+				(int)(one.len < 40 ? one.len : 40), one.at, t->row->form);
 		t->count++;
 	}
 	return 0;
 }
 
-static int read_term(struct span text, struct mst_schedule_term *t, char *why, size_t why_len)
+static int read_term(struct span text, struct mst_schedule_term *t, struct mst_reason *why)
 {
 	struct span rest = text, name;
 
 	(void)next(&rest, ':', &name);
 	*t = (struct mst_schedule_term){ .row = find(name) };
 	if (t->row == NULL)
-		return refuse_name(name, why, why_len);
-	int rc = read_numbers(rest, t, why, why_len);
+		return refuse_name(name, why);
+	int rc = read_numbers(rest, t, why);
 	if (rc != 0)
 		return rc;
 	if (t->count < t->row->least)
-		return refuse(why, why_len, "it needs its numbers: %s", t->row->form);
+		return mst_reason_fail(why, -EINVAL, "it needs its numbers: %s", t->row->form);
 	const char *wrong = t->row->check != NULL ? t->row->check(t->number, t->count) : NULL;
-	return wrong == NULL ? 0 : refuse(why, why_len, "%s, in %s", wrong, t->row->form);
+	return wrong == NULL ? 0 : mst_reason_fail(why, -EINVAL, "%s, in %s", wrong, t->row->form);
 }
 
-int mst_schedule_parse(const char *text, struct mst_schedule *out, char *why, size_t why_len)
+int mst_schedule_parse(const char *text, struct mst_schedule *out, struct mst_reason *why)
 {
 	struct span rest = { text, strlen(text) }, one;
-	char wrong[200];
+	struct mst_reason wrong;
 
 	*out = (struct mst_schedule){ .count = 0 };
 	while (next(&rest, '+', &one)) {
 		struct mst_schedule_term t;
-		if (read_term(one, &t, wrong, sizeof(wrong)) != 0)
-			return refuse(why, why_len, "\"%.60s\": %s", text, wrong);
+		if (read_term(one, &t, &wrong) != 0)
+			return mst_reason_fail(why, -EINVAL, "\"%.60s\": %s", text, wrong.text);
 		if (t.row->factor == NULL)
 			continue;
 		if (out->count == MST_SCHEDULE_TERMS_MAX)
-			return refuse(why, why_len, "\"%.60s\": more than %u schedules", text,
-				      MST_SCHEDULE_TERMS_MAX);
+			return mst_reason_fail(why, -EINVAL, "\"%.60s\": more than %u schedules",
+					       text, MST_SCHEDULE_TERMS_MAX);
 		out->term[out->count++] = t;
 	}
 	return 0;

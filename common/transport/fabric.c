@@ -3,31 +3,14 @@
 
 #include <errno.h>
 #include <grp.h>
-#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct fabric_complaint {
-	char *why;
-	size_t len;
-};
-
-static __attribute__((format(printf, 2, 3))) int refuse(const struct fabric_complaint *to,
-							const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(to->why, to->len, fmt, args);
-	va_end(args);
-	return -EINVAL;
-}
-
 /* ---- texts, by kind; @name: of the option or variable, for sentences ---- */
 
-typedef int reader(const char *name, const char *text, void *field,
-		   const struct fabric_complaint *to);
+typedef int reader(const char *name, const char *text, void *field, struct mst_reason *why);
 
 /* A name of a group, or anything else that begins with no digit, is no number. */
 static bool read_number(const char *text, int base, unsigned long max, unsigned long *out)
@@ -41,49 +24,48 @@ static bool read_number(const char *text, int base, unsigned long max, unsigned 
 	return errno == 0 && *end == '\0' && *out <= max;
 }
 
-static int read_list(const char *name, const char *text, void *field,
-		     const struct fabric_complaint *to)
+static int read_list(const char *name, const char *text, void *field, struct mst_reason *why)
 {
 	if (strlen(text) >= MST_FABRIC_TEXT_LEN)
-		return refuse(to, "%s: \"%.60s...\" is too long: %zu characters, at most %u", name,
-			      text, strlen(text), MST_FABRIC_TEXT_LEN - 1);
+		return mst_reason_fail(why, -EINVAL,
+				       "%s: \"%.60s...\" is too long: %zu characters, at most %u",
+				       name, text, strlen(text), MST_FABRIC_TEXT_LEN - 1);
 	*(const char **)field = text;
 	return 0;
 }
 
-static int read_index(const char *name, const char *text, void *field,
-		      const struct fabric_complaint *to)
+static int read_index(const char *name, const char *text, void *field, struct mst_reason *why)
 {
 	unsigned long index;
 
 	if (strcmp(text, "auto") == 0)
 		return 0;
 	if (!read_number(text, 10, UINT8_MAX, &index))
-		return refuse(to, "%s: \"%.60s\" is not a whole number from 0 to 255, or auto",
-			      name, text);
+		return mst_reason_fail(why, -EINVAL,
+				       "%s: \"%.60s\" is not a whole number from 0 to 255, or auto",
+				       name, text);
 	*(int *)field = (int)index;
 	return 0;
 }
 
 /* "0x8001", "32769". The keys 0 and 0x8000 are of no partition. */
-static int read_key(const char *name, const char *text, void *field,
-		    const struct fabric_complaint *to)
+static int read_key(const char *name, const char *text, void *field, struct mst_reason *why)
 {
 	unsigned long key;
 
 	if (strcmp(text, "auto") == 0)
 		return 0;
 	if (!read_number(text, 0, UINT16_MAX, &key) || (key & 0x7fff) == 0)
-		return refuse(to,
-			      "%s: \"%.60s\" is not a partition key from 0x0001 to 0xffff, or auto",
-			      name, text);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"%s: \"%.60s\" is not a partition key from 0x0001 to 0xffff, or auto", name,
+			text);
 	*(int32_t *)field = (int32_t)key;
 	return 0;
 }
 
 /* A name that looks like a number is a number. */
-static int read_group(const char *name, const char *text, void *field,
-		      const struct fabric_complaint *to)
+static int read_group(const char *name, const char *text, void *field, struct mst_reason *why)
 {
 	unsigned long number;
 
@@ -93,10 +75,11 @@ static int read_group(const char *name, const char *text, void *field,
 	}
 	const struct group *group = getgrnam(text);
 	if (group == NULL)
-		return refuse(to,
-			      "%s: there is no group \"%.60s\" on this host (getent group shows "
-			      "them)",
-			      name, text);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"%s: there is no group \"%.60s\" on this host (getent group shows "
+			"them)",
+			name, text);
 	*(int64_t *)field = (int64_t)group->gr_gid;
 	return 0;
 }
@@ -118,10 +101,9 @@ static const struct row {
 	{ "option --shm-group", NULL, read_group, AT(shm_group, group) },
 };
 
-int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *out, char *why,
-		    size_t why_len)
+int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *out,
+		    struct mst_reason *why)
 {
-	const struct fabric_complaint to = { why, why_len };
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
 	int rc = 0;
 
@@ -129,7 +111,7 @@ int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *o
 		const char *text = *(const char *const *)((const char *)typed + rows[i].typed);
 		if (text != NULL)
 			rc = rows[i].read(rows[i].option, text, (char *)&fabric + rows[i].field,
-					  &to);
+					  why);
 	}
 	if (rc != 0)
 		return rc;
@@ -143,16 +125,15 @@ int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *o
 	return 0;
 }
 
-int mst_fabric_environment(struct mst_fabric *fabric, char *why, size_t why_len)
+int mst_fabric_environment(struct mst_fabric *fabric, struct mst_reason *why)
 {
-	const struct fabric_complaint to = { why, why_len };
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]) && rc == 0; i++) {
 		const char *name = rows[i].variable;
 		const char *text = name != NULL ? getenv(name) : NULL;
 		if (text != NULL && text[0] != '\0')
-			rc = rows[i].read(name, text, (char *)fabric + rows[i].field, &to);
+			rc = rows[i].read(name, text, (char *)fabric + rows[i].field, why);
 	}
 	return rc;
 }

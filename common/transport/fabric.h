@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/wire/path.h"
 
 #define MST_FABRIC_TEXT_LEN 512u /* of a list of addresses or devices, with its NUL */
@@ -53,13 +54,13 @@ struct mst_fabric_options {
 
 /* What was typed, as networks read it; strings are those of @typed. @why: a sentence. Return: 0 or
  * -EINVAL. */
-int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *out, char *why,
-		    size_t why_len);
+int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *out,
+		    struct mst_reason *why);
 
 /* What this process's environment says of its own host; other fields are left alone. The strings
  * are the environment's. An empty variable counts as unset. Return: 0 or -EINVAL, with a sentence
  * that names the variable. */
-int mst_fabric_environment(struct mst_fabric *fabric, char *why, size_t why_len);
+int mst_fabric_environment(struct mst_fabric *fabric, struct mst_reason *why);
 
 /* What of it both ends of a link must agree on, and the other end's part of that. */
 void mst_fabric_tell(const struct mst_fabric *fabric, struct mst_path *out);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/base/reason.h"
 #include "common/transport/principal.h"
 
 struct mst_stream;
@@ -20,12 +21,10 @@ struct mst_listener;
 /* What this process proves itself with, and whom it believes (tls/credentials.h). */
 struct mst_credentials;
 
-#define MST_STREAM_WHY_LEN 640u
-
 /* What a caller shows, and why the other end was not believed. */
 struct mst_proof {
-	struct mst_credentials *own;  /* NULL: plain streams; they must outlive the stream */
-	char why[MST_STREAM_WHY_LEN]; /* a sentence; "": the errno says all */
+	struct mst_credentials *own; /* NULL: plain streams; they must outlive the stream */
+	struct mst_reason why;       /* a sentence; "": the errno says all */
 };
 
 /* No member is NULL. Failures are negative errno. */

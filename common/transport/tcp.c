@@ -306,12 +306,12 @@ static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 	int fd = -EHOSTUNREACH, rc = resolve(address, 0, &list);
 
 	if (proof != NULL && rc == -EHOSTUNREACH)
-		(void)snprintf(proof->why, sizeof(proof->why),
+		mst_reason_set(&proof->why,
 			       "the name in \"%s\" could not be looked up; can this host reach "
 			       "its name server (/etc/resolv.conf)?",
 			       address);
 	else if (proof != NULL)
-		proof->why[0] = '\0';
+		proof->why.text[0] = '\0';
 	if (rc != 0)
 		return rc;
 	for (const struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next)

@@ -2,9 +2,9 @@
 #include "common/transport/transport.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "common/transport/why.h"
 
 /* In the order of MST_TRANSPORT_SCHEMES. */
@@ -33,16 +33,16 @@ const struct mst_transport *mst_transport_of(const char *address)
 	return NULL;
 }
 
-static _Thread_local char why[MST_WHY_LEN];
+static _Thread_local struct mst_reason why;
 
 const char *mst_why(void)
 {
-	return why;
+	return why.text;
 }
 
 void mst_why_clear(void)
 {
-	why[0] = '\0';
+	why.text[0] = '\0';
 }
 
 int mst_fail(int error, const char *fmt, ...)
@@ -50,7 +50,7 @@ int mst_fail(int error, const char *fmt, ...)
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(why, sizeof(why), fmt, args);
+	mst_reason_vset(&why, fmt, args);
 	va_end(args);
 	return error;
 }

@@ -44,7 +44,6 @@
 
 #define MST_ADDRESS_LEN 512u /* with its NUL */
 #define MST_TOKEN_LEN 16u
-#define MST_WHY_LEN 400u   /* a sentence, with its NUL */
 #define MST_ANSWERS_MAX 4u /* callers of one listener that are answered at a time */
 
 struct mst_transport;
@@ -102,7 +101,7 @@ struct mst_link {
 	/* Connector: what the acceptor's net published, in place; NULL: nothing, or not mapped. */
 	const void *shared;
 	size_t shared_bytes;
-	char why[MST_WHY_LEN]; /* from MST_LOST on: what happened, to whom, and what to do */
+	struct mst_reason why; /* from MST_LOST on: what happened, to whom, and what to do */
 };
 
 struct mst_net_cfg {

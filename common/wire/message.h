@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/wire/figures.h"
 #include "common/wire/lane.h"
 #include "common/wire/origins.h"
@@ -46,7 +47,6 @@
 #define MST_CAUSE_LEN 128u /* why a policy has chosen a rule */
 #define MST_OPTIMIZER_LEN 16u
 #define MST_APPOINT_PARAMETERS 8u
-#define MST_REASON_LEN 512u
 #define MST_STATUS_RANKS 128u  /* rows in one STATUS message */
 #define MST_STATUS_POLICIES 8u /* the last that were in force */
 #define MST_STATUS_METRICS 16u /* the first that workers named */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 void mst_base_init(struct mst_base *b, struct mst_archive *archive)
 {
@@ -24,7 +23,7 @@ void mst_base_fini(struct mst_base *b)
 	mst_job_fini(&b->job);
 }
 
-int mst_base_tables(struct mst_base *b, char *why, size_t len)
+int mst_base_tables(struct mst_base *b, struct mst_reason *why)
 {
 	uint32_t workers = b->job.o->workers, sessions = MST_PLAN_SESSIONS_PER_RANK * workers;
 
@@ -32,7 +31,7 @@ int mst_base_tables(struct mst_base *b, char *why, size_t len)
 	if (rc == 0)
 		rc = mst_job_tables(&b->job, sessions);
 	if (rc != 0)
-		snprintf(why, len, "no memory for %" PRIu32 " workers", workers);
+		mst_reason_set(why, "no memory for %" PRIu32 " workers", workers);
 	return rc;
 }
 

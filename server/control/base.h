@@ -16,6 +16,7 @@
 #ifndef MST_SERVER_CONTROL_BASE_H
 #define MST_SERVER_CONTROL_BASE_H
 
+#include "common/base/reason.h"
 #include "server/control/connections/frontend.h"
 #include "server/control/connections/hearing.h"
 #include "server/control/job/checkpointing.h"
@@ -42,7 +43,7 @@ void mst_base_fini(struct mst_base *b);
 /* Makes the tables by worker, when the number of workers is known.
  * @why: on failure a sentence.
  * Return: 0 or -ENOMEM. */
-int mst_base_tables(struct mst_base *b, char *why, size_t len);
+int mst_base_tables(struct mst_base *b, struct mst_reason *why);
 
 /* Begins a step. */
 void mst_base_look(struct mst_base *b, uint64_t now_ns);

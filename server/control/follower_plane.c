@@ -97,22 +97,22 @@ static void gone(void *ctx, struct mst_conn *c)
 static bool broken(void *ctx, struct mst_conn *c, const char *what, uint64_t now_ns)
 {
 	struct mst_follower_plane *p = ctx;
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 
-	mst_frontend_accuse(&p->base->front, c, what, reason);
+	mst_frontend_accuse(&p->base->front, c, what, &reason);
 	if (c->role == MST_CONN_LEAD)
-		mst_following_lost(&p->following, -EPROTO, reason, now_ns);
-	mst_frontend_error(&p->base->front, c, -EPROTO, reason, now_ns);
+		mst_following_lost(&p->following, -EPROTO, reason.text, now_ns);
+	mst_frontend_error(&p->base->front, c, -EPROTO, reason.text, now_ns);
 	return true;
 }
 
 static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg, uint64_t now_ns)
 {
 	struct mst_follower_plane *p = ctx;
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	if (!mst_roles_allow(c, msg->kind, why, sizeof(why)))
-		return broken(p, c, why, now_ns);
+	if (!mst_roles_allow(c, msg->kind, &why))
+		return broken(p, c, why.text, now_ns);
 	if (msg->kind != MST_MSG_FETCH)
 		return mst_following_message(&p->following, c, msg, now_ns);
 	const char *wrong = mst_fetching_ask(&p->fetching, &msg->fetch);

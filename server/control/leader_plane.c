@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "common/base/assert.h"
 #include "common/base/log.h"
@@ -28,22 +27,22 @@ static void join_parts(struct mst_leader_plane *p)
 }
 
 int mst_leader_plane_init(struct mst_leader_plane *p, struct mst_base *base, enum mst_access access,
-			  char *why, size_t len)
+			  struct mst_reason *why)
 {
 	p->base = base;
 	join_parts(p);
 	p->reporting.access = access;
-	int rc = mst_base_tables(base, why, len);
+	int rc = mst_base_tables(base, why);
 	if (rc != 0)
 		return rc;
 	rc = mst_reporting_init(&p->reporting);
 	if (rc == 0)
 		rc = mst_joining_init(&p->joining);
 	if (rc != 0) {
-		snprintf(why, len, "no memory for %" PRIu32 " workers", base->job.o->workers);
+		mst_reason_set(why, "no memory for %" PRIu32 " workers", base->job.o->workers);
 		return rc;
 	}
-	return mst_job_try_listener(&base->job, why, len);
+	return mst_job_try_listener(&base->job, why);
 }
 
 static void fini(void *of)
@@ -71,14 +70,14 @@ static void gone(void *ctx, struct mst_conn *c)
 static bool broken(void *ctx, struct mst_conn *c, const char *what, uint64_t now_ns)
 {
 	struct mst_leader_plane *p = ctx;
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 
 	if (c->role == MST_CONN_WORKER)
 		return mst_workers_broken(&p->workers, c, what, now_ns);
 	if (c->role == MST_CONN_SERVER)
 		return mst_leading_broken(&p->leading, c, what, now_ns);
-	mst_frontend_accuse(&p->base->front, c, what, reason);
-	mst_frontend_error(&p->base->front, c, -EPROTO, reason, now_ns);
+	mst_frontend_accuse(&p->base->front, c, what, &reason);
+	mst_frontend_error(&p->base->front, c, -EPROTO, reason.text, now_ns);
 	return true;
 }
 
@@ -102,13 +101,13 @@ static bool server_says(struct mst_leader_plane *p, struct mst_conn *c,
 static bool refuse_role(struct mst_leader_plane *p, struct mst_conn *c, const char *what,
 			uint64_t now_ns)
 {
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 
 	if (c->role != MST_CONN_NEW && c->role != MST_CONN_WATCHER)
 		return broken(p, c, what, now_ns);
-	snprintf(reason, sizeof(reason), "%s %.400s", c->peer, what);
-	mst_frontend_blame(&p->base->front, c, MST_COMPLAINT_REFUSED, reason);
-	mst_frontend_error(&p->base->front, c, -EACCES, reason, now_ns);
+	mst_reason_set(&reason, "%s %s", c->peer, what);
+	mst_frontend_blame(&p->base->front, c, MST_COMPLAINT_REFUSED, reason.text);
+	mst_frontend_error(&p->base->front, c, -EACCES, reason.text, now_ns);
 	return true;
 }
 
@@ -137,10 +136,10 @@ static bool asks_change(struct mst_leader_plane *p, struct mst_conn *c,
 static bool message(void *ctx, struct mst_conn *c, const struct mst_message *msg, uint64_t now_ns)
 {
 	struct mst_leader_plane *p = ctx;
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	if (!mst_roles_allow(c, msg->kind, why, sizeof(why)))
-		return refuse_role(p, c, why, now_ns);
+	if (!mst_roles_allow(c, msg->kind, &why))
+		return refuse_role(p, c, why.text, now_ns);
 	if (msg->kind == MST_MSG_ASK_STATUS && c->role != MST_CONN_JOINING) {
 		mst_reporting_ask(&p->reporting, c, msg->watch != 0, now_ns);
 		return true;

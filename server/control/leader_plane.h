@@ -14,6 +14,7 @@
 #ifndef MST_SERVER_CONTROL_LEADER_PLANE_H
 #define MST_SERVER_CONTROL_LEADER_PLANE_H
 
+#include "common/base/reason.h"
 #include "server/control/members/joining.h"
 #include "server/control/members/leading.h"
 #include "server/control/members/workers.h"
@@ -46,6 +47,6 @@ extern const struct mst_plane_role mst_leader_role;
  * @why: on failure a sentence.
  * Return: 0 or -errno. */
 int mst_leader_plane_init(struct mst_leader_plane *p, struct mst_base *base, enum mst_access access,
-			  char *why, size_t len);
+			  struct mst_reason *why);
 
 #endif

@@ -2,7 +2,6 @@
 #include "server/control/plane.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
@@ -33,7 +32,7 @@ struct mst_plane {
 /* ---- beginning and end ---- */
 
 /* A follower makes its tables when it is appointed. */
-static int take_role(struct mst_plane *p, const struct mst_plane_cfg *cfg, char *why, size_t len)
+static int take_role(struct mst_plane *p, const struct mst_plane_cfg *cfg, struct mst_reason *why)
 {
 	if (mst_job_follows(&p->base.job)) {
 		p->role = &mst_follower_role;
@@ -41,13 +40,13 @@ static int take_role(struct mst_plane *p, const struct mst_plane_cfg *cfg, char 
 		return 0;
 	}
 	p->role = &mst_leader_role;
-	return mst_leader_plane_init(&p->as.leader, &p->base, cfg->access, why, len);
+	return mst_leader_plane_init(&p->as.leader, &p->base, cfg->access, why);
 }
 
 /* A follower has only the connection with its leader, and does not know yet how many workers there
  * are. */
-static int open_frontend(struct mst_plane *p, const struct mst_plane_cfg *cfg, char *why,
-			 size_t len)
+static int open_frontend(struct mst_plane *p, const struct mst_plane_cfg *cfg,
+			 struct mst_reason *why)
 {
 	const struct mst_server_options *o = cfg->options;
 	bool follows = mst_job_follows(&p->base.job);
@@ -61,39 +60,39 @@ static int open_frontend(struct mst_plane *p, const struct mst_plane_cfg *cfg, c
 		.ctx = &p->as,
 	};
 
-	return mst_frontend_open(&p->base.front, &front, why, len);
+	return mst_frontend_open(&p->base.front, &front, why);
 }
 
-static int open_plane(struct mst_plane *p, const struct mst_plane_cfg *cfg, char *why, size_t len)
+static int open_plane(struct mst_plane *p, const struct mst_plane_cfg *cfg, struct mst_reason *why)
 {
 	struct mst_job_cfg job = { cfg->options, cfg->transport, &p->base.front, cfg->cores,
 				   cfg->recording };
-	char cause[400];
+	struct mst_reason cause;
 
 	mst_base_init(&p->base, cfg->archive);
-	int rc = mst_job_init(&p->base.job, &job, why, len);
+	int rc = mst_job_init(&p->base.job, &job, why);
 	if (rc == 0)
-		rc = take_role(p, cfg, why, len);
+		rc = take_role(p, cfg, why);
 	if (rc == 0)
-		rc = open_frontend(p, cfg, why, len);
+		rc = open_frontend(p, cfg, why);
 	if (rc != 0)
 		return rc;
 	rc = mst_linking_init(&p->base.linking, cfg->makes_links_aside);
 	if (rc != 0)
-		snprintf(why, len, "cannot start the threads that make links: %s",
-			 mst_host_tasks_failed(rc, cause, sizeof(cause)));
+		mst_reason_set(why, "cannot start the threads that make links: %s",
+			       mst_host_tasks_failed(rc, &cause));
 	return rc;
 }
 
-int mst_plane_new(const struct mst_plane_cfg *cfg, struct mst_plane **out, char *why, size_t len)
+int mst_plane_new(const struct mst_plane_cfg *cfg, struct mst_plane **out, struct mst_reason *why)
 {
 	struct mst_plane *p = calloc(1, sizeof(*p));
 
 	if (p == NULL) {
-		snprintf(why, len, "no memory for the control plane");
+		mst_reason_set(why, "no memory for the control plane");
 		return -ENOMEM;
 	}
-	int rc = open_plane(p, cfg, why, len);
+	int rc = open_plane(p, cfg, why);
 	if (rc != 0) {
 		mst_plane_free(p);
 		return rc;

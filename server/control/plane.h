@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/transport/stream.h"
 #include "common/transport/transport.h"
 #include "server/control/job/archive.h"
@@ -43,7 +44,7 @@ struct mst_plane_cfg {
 /* Makes a control plane, which listens at once.
  * @why: on failure a sentence.
  * Return: 0 or -errno; -EADDRINUSE only if another process listens at that address. */
-int mst_plane_new(const struct mst_plane_cfg *cfg, struct mst_plane **out, char *why, size_t len);
+int mst_plane_new(const struct mst_plane_cfg *cfg, struct mst_plane **out, struct mst_reason *why);
 /* Frees the data side too. No thread may step it any more. */
 void mst_plane_free(struct mst_plane *p); /* accepts NULL */
 

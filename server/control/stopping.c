@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/control/stopping.h"
 
-#include <stdio.h>
-
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
@@ -47,7 +45,7 @@ static void give_up(struct mst_stopping *s, uint64_t now_ns)
 		mst_error("job \"%s\": the newest version is not saved: not all servers have made "
 			  "it in %.3g s (--stop-timeout)",
 			  s->base->job.o->job, seconds(timeout_ns(s)));
-	mst_workers_stop(s->workers, s->why, now_ns);
+	mst_workers_stop(s->workers, s->why.text, now_ns);
 }
 
 void mst_stopping_step(struct mst_stopping *s, uint64_t now_ns)
@@ -68,7 +66,7 @@ void mst_stopping_begin(struct mst_stopping *s, const char *why, uint64_t now_ns
 {
 	bool runs = s->base->job.state == MST_JOB_RUNNING;
 
-	snprintf(s->why, sizeof(s->why), "%s", why);
+	mst_reason_set(&s->why, "%s", why);
 	s->due = s->base->job.server != NULL && !mst_job_is_over(&s->base->job);
 	s->base->job.stopped = true;
 	s->tell_ns = now_ns + TELL_NS;
@@ -78,7 +76,7 @@ void mst_stopping_begin(struct mst_stopping *s, const char *why, uint64_t now_ns
 		s->until_ns = now_ns + (saves(s) ? timeout_ns(s) : UNSAVED_NS);
 	mst_stopping_step(s, now_ns);
 	if (!runs)
-		mst_workers_stop(s->workers, s->why, now_ns);
+		mst_workers_stop(s->workers, s->why.text, now_ns);
 }
 
 /* The job may have ended for another reason, just before. */
@@ -87,7 +85,7 @@ void mst_stopping_finished(struct mst_stopping *s, const struct mst_notice *noti
 	s->ended_at = notice->finish.version;
 	s->until_ns = 0;
 	if (notice->finish.why == MST_FINISH_STOPPED)
-		mst_workers_stop(s->workers, s->why, now_ns);
+		mst_workers_stop(s->workers, s->why.text, now_ns);
 	else
 		mst_workers_finished(s->workers, notice, now_ns);
 	if (s->base->job.stopped)

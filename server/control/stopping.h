@@ -9,12 +9,13 @@
 #ifndef MST_SERVER_CONTROL_STOPPING_H
 #define MST_SERVER_CONTROL_STOPPING_H
 
+#include "common/base/reason.h"
 #include "server/control/members/workers.h"
 
 struct mst_stopping {
 	struct mst_base *base;
 	struct mst_workers *workers;
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	bool due;          /* the ledger has not been told yet */
 	uint64_t until_ns; /* for so long the ledger is waited for; 0: it is not */

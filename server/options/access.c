@@ -2,13 +2,12 @@
 #include "server/options/access.h"
 
 #include <errno.h>
-#include <stdio.h>
 
-int mst_access_judge(const struct mst_access_facts *facts, enum mst_access *out, char *why,
-		     size_t why_len)
+int mst_access_judge(const struct mst_access_facts *facts, enum mst_access *out,
+		     struct mst_reason *why)
 {
 	if (facts->has_certificates && facts->insecure) {
-		(void)snprintf(why, why_len,
+		mst_reason_set(why,
 			       "--insecure has no effect beside certificates, which decide who may "
 			       "join: leave one of the two out");
 		return -EINVAL;
@@ -20,8 +19,8 @@ int mst_access_judge(const struct mst_access_facts *facts, enum mst_access *out,
 		*out = MST_ACCESS_INSECURE;
 	if (*out != MST_ACCESS_INSECURE || facts->insecure)
 		return 0;
-	(void)snprintf(
-		why, why_len,
+	mst_reason_set(
+		why,
 		"%s %.120s is beyond loopback, and without certificates %s: make some with `muster "
 		"key new DIR` and give --tls-ca, --tls-cert and --tls-key, or say --insecure if "
 		"that is meant",

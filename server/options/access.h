@@ -5,8 +5,8 @@
 #define MST_SERVER_OPTIONS_ACCESS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
+#include "common/base/reason.h"
 #include "common/transport/reach.h"
 #include "common/wire/message.h"
 
@@ -21,7 +21,7 @@ struct mst_access_facts {
 /* What is not known is decided when the server listens or connects, which fails then.
  * @why: a sentence with the mend.
  * Return: 0 or -EINVAL. */
-int mst_access_judge(const struct mst_access_facts *facts, enum mst_access *out, char *why,
-		     size_t why_len);
+int mst_access_judge(const struct mst_access_facts *facts, enum mst_access *out,
+		     struct mst_reason *why);
 
 #endif

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/bitset.h"
@@ -58,7 +57,7 @@ static bool read_list(const char *text, struct mst_cpus *out)
 	}
 }
 
-int mst_cpus_parse(const char *text, struct mst_cpus *out, char *why, size_t why_len)
+int mst_cpus_parse(const char *text, struct mst_cpus *out, struct mst_reason *why)
 {
 	if (strcmp(text, "auto") == 0) {
 		out->count = 0;
@@ -66,7 +65,7 @@ int mst_cpus_parse(const char *text, struct mst_cpus *out, char *why, size_t why
 	}
 	if (read_list(text, out))
 		return 0;
-	(void)snprintf(why, why_len,
+	mst_reason_set(why,
 		       "--cpus \"%.60s\" is no list of processors: it is auto, or numbers below %u "
 		       "and ranges of them, each once, such as 0-3,8",
 		       text, MST_CPUS_MAX);

@@ -116,10 +116,11 @@ static inline bool mst_server_options_tls(const struct mst_server_options *o)
 }
 
 /* Tells which peers may join, by the address that this server listens on or joins. A host's name is
- * resolved, which takes as long as the resolver does. @why: a sentence. Return: 0; -EINVAL: anybody
- * could, and the user has not said that it is meant. */
-int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out, char *why,
-			      size_t why_len);
+ * resolved, which takes as long as the resolver does.
+ * @why: a sentence.
+ * Return: 0; -EINVAL: anybody could, and the user has not said that it is meant. */
+int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out,
+			      struct mst_reason *why);
 
 /* Does this process become another user? */
 static inline bool mst_server_options_becomes(const struct mst_server_options *o)
@@ -131,58 +132,58 @@ static inline bool mst_server_options_becomes(const struct mst_server_options *o
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
 int mst_server_options_checkpoints(const struct mst_server_options *o, struct mst_saves *out,
-				   char *why, size_t why_len);
+				   struct mst_reason *why);
 
 /* Reads --optimizer, whose auto follows --policy.
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
 int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
-				 char *why, size_t why_len);
+				 struct mst_reason *why);
 
 /* Reads --lr-schedule.
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
 int mst_server_options_schedule(const struct mst_server_options *o, struct mst_schedule *out,
-				char *why, size_t why_len);
+				struct mst_reason *why);
 
 /* Does the schedule reach all steps that are made under this rule?
  * @why: a clause.
  * Return: 0 or -EINVAL. */
 int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
-				      const struct mst_rule *rule, char *why, size_t why_len);
+				      const struct mst_rule *rule, struct mst_reason *why);
 
 /* Has each version of the policy one gradient, or only gradients on the version before it, and no
  * other discount for staleness? Else --lr-distance says nothing of it.
  * @why: a clause.
  * Return: 0 or -EINVAL. */
 int mst_server_options_distance_suits(double distance, const struct mst_policy *policy,
-				      uint32_t workers, char *why, size_t why_len);
+				      uint32_t workers, struct mst_reason *why);
 
 /* Is the rate above 0 until the job ends, which is after so many samples (0: at no number of them)?
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
 int mst_server_options_schedule_lasts(const struct mst_server_options *o,
 				      const struct mst_schedule *schedule, double samples,
-				      char *why, size_t why_len);
+				      struct mst_reason *why);
 
 /* The policy that these options describe: --policy, --optimizer, --weigh, --lr-scale, --late,
  * --compensate, --late-start, --patience, --on-loss, --min-workers. What means nothing under the
  * policy is left out; mst_server_options_check() refuses it.
  * Return: 0 or -EINVAL. */
-int mst_server_options_rule(const struct mst_server_options *o, struct mst_policy *out, char *why,
-			    size_t why_len);
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_policy *out,
+			    struct mst_reason *why);
 
 /* The same with this optimiser, whatever --optimizer says.
  * @why: a sentence that does not name the option --policy.
  * Return: 0 or -EINVAL. */
 int mst_server_options_policy(const struct mst_server_options *o,
 			      const struct mst_optimizer *optimizer, struct mst_policy *out,
-			      char *why, size_t why_len);
+			      struct mst_reason *why);
 
 /* The weight of each of o->servers, for mst_part_border().
  * Return: 0 or -EINVAL. */
 int mst_server_options_partition(const struct mst_server_options *o,
-				 uint32_t weights[MST_SERVERS_MAX], char *why, size_t why_len);
+				 uint32_t weights[MST_SERVERS_MAX], struct mst_reason *why);
 
 /* When a wait for workers or servers that began at @since_ns ends by --join-timeout; MST_NEVER:
  * never. */
@@ -200,6 +201,6 @@ uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uin
  * addresses as texts; whether policy and optimiser suit the owner, the workers and the slots.
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
-int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len);
+int mst_server_options_check(const struct mst_server_options *o, struct mst_reason *why);
 
 #endif

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,18 +22,6 @@
 
 #define POLICIES_MAX 32u /* most names that a mistyped one is compared with */
 
-static int refuse(char *why, size_t why_len, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
-static int refuse(char *why, size_t why_len, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(why, why_len, fmt, args);
-	va_end(args);
-	return -EINVAL;
-}
-
 static bool is_auto(const struct mst_server_options *o)
 {
 	return strcmp(o->optimizer, "auto") == 0;
@@ -45,37 +32,37 @@ static bool is_auto(const struct mst_server_options *o)
 static bool has_deltas(const struct mst_server_options *o)
 {
 	struct mst_policy policy = { .rule = { .quorum = 0 } };
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	return mst_policy_parse(o->policy, &policy, why, sizeof(why)) == 0 && policy.rule.deltas;
+	return mst_policy_parse(o->policy, &policy, &why) == 0 && policy.rule.deltas;
 }
 
 int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
-				 char *why, size_t why_len)
+				 struct mst_reason *why)
 {
 	const char *usual = has_deltas(o) ? MST_OPTIMIZER_DELTAS : MST_OPTIMIZER_GRADIENTS;
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
-	if (mst_optimizer_parse(is_auto(o) ? usual : o->optimizer, out, wrong, sizeof(wrong)) == 0)
+	if (mst_optimizer_parse(is_auto(o) ? usual : o->optimizer, out, &wrong) == 0)
 		return 0;
-	return refuse(why, why_len, "option --optimizer: %s", wrong);
+	return mst_reason_fail(why, -EINVAL, "option --optimizer: %s", wrong.text);
 }
 
 int mst_server_options_schedule(const struct mst_server_options *o, struct mst_schedule *out,
-				char *why, size_t why_len)
+				struct mst_reason *why)
 {
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
-	if (mst_schedule_parse(o->lr_schedule, out, wrong, sizeof(wrong)) == 0)
+	if (mst_schedule_parse(o->lr_schedule, out, &wrong) == 0)
 		return 0;
-	return refuse(why, why_len, "option --lr-schedule: %s", wrong);
+	return mst_reason_fail(why, -EINVAL, "option --lr-schedule: %s", wrong.text);
 }
 
 /* At most ten versions a second are saved, however often --checkpoint-every asks for it. */
 #define SAVE_PAUSE_NS (100 * MST_MS)
 
 int mst_server_options_checkpoints(const struct mst_server_options *o, struct mst_saves *out,
-				   char *why, size_t why_len)
+				   struct mst_reason *why)
 {
 	const char *every = o->checkpoint_every;
 
@@ -85,60 +72,65 @@ int mst_server_options_checkpoints(const struct mst_server_options *o, struct ms
 		return 0;
 	if (mst_parse_duration(every, &out->every_ns) == 0 && out->every_ns > 0)
 		return 0;
-	return refuse(why, why_len,
-		      "option --checkpoint-every: \"%.60s\" is neither a number of versions, such "
-		      "as 1000, nor a duration, such as 10min",
-		      every);
+	return mst_reason_fail(
+		why, -EINVAL,
+		"option --checkpoint-every: \"%.60s\" is neither a number of versions, such "
+		"as 1000, nor a duration, such as 10min",
+		every);
 }
 
-static int state_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int state_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	struct mst_saves saves;
 
 	if (o->or_begin && o->resume == NULL)
-		return refuse(why, why_len,
-			      "--or-begin means nothing without --resume, which says where to look "
-			      "for a checkpoint");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--or-begin means nothing without --resume, which says where to look "
+			"for a checkpoint");
 	if (o->resume != NULL && o->resume[0] == '\0')
-		return refuse(why, why_len, "option --resume: the directory has no name");
+		return mst_reason_fail(why, -EINVAL, "option --resume: the directory has no name");
 	if (o->state != NULL && o->state[0] == '\0')
-		return refuse(why, why_len, "option --state: the directory has no name");
-	return mst_server_options_checkpoints(o, &saves, why, why_len);
+		return mst_reason_fail(why, -EINVAL, "option --state: the directory has no name");
+	return mst_server_options_checkpoints(o, &saves, why);
 }
 
 /* Checks "127.0.0.1:17077", "[::1]:0" or "host:17077". A host's name is resolved later, by
  * listening. */
-static int listen_check(const char *option, const char *listen, char *why, size_t why_len)
+static int listen_check(const char *option, const char *listen, struct mst_reason *why)
 {
 	const char *colon = strrchr(listen, ':');
 	uint64_t port;
 
 	if (colon == NULL || colon == listen || mst_parse_u64(colon + 1, &port) != 0 ||
 	    port > UINT16_MAX)
-		return refuse(why, why_len,
-			      "option --%s: \"%.60s\" is not HOST:PORT with a port from 0 to"
-			      " 65535",
-			      option, listen);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"option --%s: \"%.60s\" is not HOST:PORT with a port from 0 to"
+			" 65535",
+			option, listen);
 	return 0;
 }
 
-static int texts_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int texts_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	if (o->job[0] == '\0' || strlen(o->job) >= MST_NAME_LEN)
-		return refuse(why, why_len,
-			      "option --job: \"%.80s\" has to have 1 to %u characters", o->job,
-			      MST_NAME_LEN - 1);
+		return mst_reason_fail(why, -EINVAL,
+				       "option --job: \"%.80s\" has to have 1 to %u characters",
+				       o->job, MST_NAME_LEN - 1);
 	if (!mst_text_is_clean(o->job))
-		return refuse(why, why_len,
-			      "option --job: the name has to be UTF-8 without control characters");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"option --job: the name has to be UTF-8 without control characters");
 	if (mst_log_level_parse(o->log_level) < 0)
-		return refuse(why, why_len,
-			      "option --log-level: \"%.60s\" is not error, warn, info or debug",
-			      o->log_level);
-	int rc = listen_check("listen", o->listen, why, why_len);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"option --log-level: \"%.60s\" is not error, warn, info or debug",
+			o->log_level);
+	int rc = listen_check("listen", o->listen, why);
 	if (rc != 0 || o->join == NULL)
 		return rc;
-	return listen_check("join", o->join, why, why_len);
+	return listen_check("join", o->join, why);
 }
 
 /* Reads a list of weights such as "2,1,1".
@@ -167,7 +159,7 @@ static uint32_t weights_parse(const char *text, uint32_t weights[MST_SERVERS_MAX
 }
 
 int mst_server_options_partition(const struct mst_server_options *o,
-				 uint32_t weights[MST_SERVERS_MAX], char *why, size_t why_len)
+				 uint32_t weights[MST_SERVERS_MAX], struct mst_reason *why)
 {
 	for (uint32_t i = 0; i < MST_SERVERS_MAX; i++)
 		weights[i] = 1;
@@ -175,110 +167,120 @@ int mst_server_options_partition(const struct mst_server_options *o,
 		return 0;
 	uint32_t count = weights_parse(o->partition, weights);
 	if (count == 0)
-		return refuse(why, why_len,
-			      "option --partition: \"%.60s\" is neither even nor a list of whole "
-			      "numbers from 1 to %u, such as 2,1,1",
-			      o->partition, MST_PART_WEIGHT_MAX);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"option --partition: \"%.60s\" is neither even nor a list of whole "
+			"numbers from 1 to %u, such as 2,1,1",
+			o->partition, MST_PART_WEIGHT_MAX);
 	if (count != o->servers)
-		return refuse(why, why_len,
-			      "option --partition: \"%.60s\" has %" PRIu32 " numbers for %" PRIu32
-			      " servers (--servers)",
-			      o->partition, count, o->servers);
+		return mst_reason_fail(why, -EINVAL,
+				       "option --partition: \"%.60s\" has %" PRIu32
+				       " numbers for %" PRIu32 " servers (--servers)",
+				       o->partition, count, o->servers);
 	return 0;
 }
 
-static int servers_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int servers_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	uint32_t weights[MST_SERVERS_MAX];
 
 	if (o->join != NULL && o->servers > 1)
-		return refuse(why, why_len,
-			      "--join makes this server a follower, and --servers is for the "
-			      "leader: leave one of the two out");
-	return mst_server_options_partition(o, weights, why, why_len);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--join makes this server a follower, and --servers is for the "
+			"leader: leave one of the two out");
+	return mst_server_options_partition(o, weights, why);
 }
 
-static int record_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int record_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	if (!mst_server_options_record(o))
 		return 0;
 	if (o->join != NULL)
-		return refuse(why, why_len,
-			      "--record is for the leader, which learns of every gradient; leave "
-			      "it out beside --join");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--record is for the leader, which learns of every gradient; leave "
+			"it out beside --join");
 	if (strcmp(o->record, "-") == 0)
-		return refuse(why, why_len,
-			      "option --record: - names no file here; standard output is "
-			      "/dev/stdout");
+		return mst_reason_fail(why, -EINVAL,
+				       "option --record: - names no file here; standard output is "
+				       "/dev/stdout");
 	return 0;
 }
 
-static int budget_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int budget_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	if (o->budget != 0 && o->join != NULL)
-		return refuse(why, why_len,
-			      "--budget is for the leader, which knows of all servers; leave "
-			      "--join out");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--budget is for the leader, which knows of all servers; leave "
+			"--join out");
 	if (o->budget % sizeof(float) != 0)
-		return refuse(why, why_len,
-			      "option --budget: %" PRIu64 " bytes are not a number of elements of "
-			      "f32",
-			      o->budget);
+		return mst_reason_fail(why, -EINVAL,
+				       "option --budget: %" PRIu64
+				       " bytes are not a number of elements of "
+				       "f32",
+				       o->budget);
 	return 0;
 }
 
-static int figures_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int figures_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	if (o->workers == 0 && o->join == NULL)
-		return refuse(why, why_len,
-			      "--workers is missing: say how many workers the job has, such as"
-			      " --workers 4");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--workers is missing: say how many workers the job has, such as"
+			" --workers 4");
 	if (o->min_workers > o->workers && o->join == NULL)
-		return refuse(why, why_len,
-			      "--min-workers %" PRIu32 " can never be met: the job has %" PRIu32
-			      " (--workers)",
-			      o->min_workers, o->workers);
+		return mst_reason_fail(why, -EINVAL,
+				       "--min-workers %" PRIu32
+				       " can never be met: the job has %" PRIu32 " (--workers)",
+				       o->min_workers, o->workers);
 	if (o->norm_limit != 0 && o->norm_limit < 1)
-		return refuse(why, why_len,
-			      "--norm-limit %g would refuse what is as long as the median: say how "
-			      "many times the median a norm may be, such as 10, or 0 for no limit",
-			      o->norm_limit);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--norm-limit %g would refuse what is as long as the median: say how "
+			"many times the median a norm may be, such as 10, or 0 for no limit",
+			o->norm_limit);
 	if (o->norm_limit != 0 && o->join == NULL && o->workers < MST_OUTLIERS_MIN)
-		return refuse(why, why_len,
-			      "--norm-limit %g needs %u workers or more for a median that one of "
-			      "them cannot make alone: the job has %" PRIu32 " (--workers)",
-			      o->norm_limit, MST_OUTLIERS_MIN, o->workers);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--norm-limit %g needs %u workers or more for a median that one of "
+			"them cannot make alone: the job has %" PRIu32 " (--workers)",
+			o->norm_limit, MST_OUTLIERS_MIN, o->workers);
 	if (o->chunk % MST_CHUNK_UNIT != 0)
-		return refuse(why, why_len,
-			      "option --chunk: %" PRIu64 " bytes are not a multiple of 4K",
-			      o->chunk);
+		return mst_reason_fail(why, -EINVAL,
+				       "option --chunk: %" PRIu64 " bytes are not a multiple of 4K",
+				       o->chunk);
 	return 0;
 }
 
-static int optimizer_check(const struct mst_server_options *o, struct mst_optimizer *out, char *why,
-			   size_t why_len)
+static int optimizer_check(const struct mst_server_options *o, struct mst_optimizer *out,
+			   struct mst_reason *why)
 {
-	int rc = mst_server_options_optimizer(o, out, why, why_len);
+	int rc = mst_server_options_optimizer(o, out, why);
 
 	if (rc != 0)
 		return rc;
 	if (o->owner == MUSTER_WORKERS_OWN && !is_auto(o))
-		return refuse(why, why_len,
-			      "--optimizer %.60s has nothing to do with --owner workers: there the"
-			      " workers update the parameters themselves",
-			      o->optimizer);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--optimizer %.60s has nothing to do with --owner workers: there the"
+			" workers update the parameters themselves",
+			o->optimizer);
 	if (has_deltas(o) && !out->row->deltas)
-		return refuse(why, why_len,
-			      "--policy %.60s contributes differences of parameters, which "
-			      "--optimizer %.60s would take for gradients; say --optimizer %s, or "
-			      "leave the option out",
-			      o->policy, o->optimizer, MST_OPTIMIZER_DELTAS);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--policy %.60s contributes differences of parameters, which "
+			"--optimizer %.60s would take for gradients; say --optimizer %s, or "
+			"leave the option out",
+			o->policy, o->optimizer, MST_OPTIMIZER_DELTAS);
 	return 0;
 }
 
 /* Names the policy that the user may have meant. In the help a name ends where its number or its
  * help begins. */
-static int refuse_policy(const char *policy, const char *wrong, char *why, size_t why_len)
+static int refuse_policy(const char *policy, const char *wrong, struct mst_reason *why)
 {
 	char known[POLICIES_MAX][16], typed[40];
 	const char *names[POLICIES_MAX + 1] = { NULL };
@@ -292,12 +294,12 @@ static int refuse_policy(const char *policy, const char *wrong, char *why, size_
 	const char *near = mst_nearest(typed, names);
 	char behind = policy[strlen(typed)];
 	if (near == NULL || (strcmp(near, typed) == 0 && (behind == ':' || behind == '\0')))
-		return refuse(why, why_len, "%s", wrong);
+		return mst_reason_fail(why, -EINVAL, "%s", wrong);
 	unsigned i = 0;
 	while (strcmp(names[i], near) != 0)
 		i++;
-	return refuse(why, why_len, "unknown policy \"%.40s\": did you mean %.*s?", policy,
-		      (int)strcspn(mst_policy_help(i), " "), mst_policy_help(i));
+	return mst_reason_fail(why, -EINVAL, "unknown policy \"%.40s\": did you mean %.*s?", policy,
+			       (int)strcspn(mst_policy_help(i), " "), mst_policy_help(i));
 }
 
 /* What the options that hold under every policy make of a rule. */
@@ -316,12 +318,12 @@ static void rule_finish(const struct mst_server_options *o, const struct mst_opt
 
 int mst_server_options_policy(const struct mst_server_options *o,
 			      const struct mst_optimizer *optimizer, struct mst_policy *out,
-			      char *why, size_t why_len)
+			      struct mst_reason *why)
 {
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
 	if (strlen(o->policy) >= MST_POLICY_LEN)
-		return refuse(why, why_len, "\"%.60s...\" is too long", o->policy);
+		return mst_reason_fail(why, -EINVAL, "\"%.60s...\" is too long", o->policy);
 	out->rule = (struct mst_rule){
 		.weigh = (enum mst_weigh)o->weigh,
 		.divide = optimizer->row->divides,
@@ -330,14 +332,15 @@ int mst_server_options_policy(const struct mst_server_options *o,
 		.on_loss = (enum mst_loss)o->on_loss,
 		.min_workers = o->min_workers,
 	};
-	if (mst_policy_parse(o->policy, out, wrong, sizeof(wrong)) != 0)
-		return refuse_policy(o->policy, wrong, why, why_len);
+	if (mst_policy_parse(o->policy, out, &wrong) != 0)
+		return refuse_policy(o->policy, wrong.text, why);
 	if (optimizer->row->deltas && optimizer->row->divides &&
 	    !(out->rule.deltas && out->rule.divide))
-		return refuse(why, why_len,
-			      "the optimiser %s takes the mean of differences of parameters, which "
-			      "only the policy local:T has; choose that, or another optimiser",
-			      optimizer->row->name);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"the optimiser %s takes the mean of differences of parameters, which "
+			"only the policy local:T has; choose that, or another optimiser",
+			optimizer->row->name);
 	struct mst_rule *then = mst_controller_then(&out->controller);
 	rule_finish(o, optimizer, &out->rule);
 	if (then != NULL)
@@ -345,60 +348,63 @@ int mst_server_options_policy(const struct mst_server_options *o,
 	return 0;
 }
 
-int mst_server_options_rule(const struct mst_server_options *o, struct mst_policy *out, char *why,
-			    size_t why_len)
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_policy *out,
+			    struct mst_reason *why)
 {
 	struct mst_optimizer optimizer;
-	char wrong[MST_REASON_LEN];
-	int rc = optimizer_check(o, &optimizer, why, why_len);
+	struct mst_reason wrong;
+	int rc = optimizer_check(o, &optimizer, why);
 
-	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, wrong, sizeof(wrong)) != 0)
-		rc = refuse(why, why_len, "option --policy: %s", wrong);
+	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, &wrong) != 0)
+		rc = mst_reason_fail(why, -EINVAL, "option --policy: %s", wrong.text);
 	return rc;
 }
 
 /* Options that would do nothing under any rule of the policy. */
 static int late_check(const struct mst_server_options *o, const struct mst_policy *policy,
-		      char *why, size_t why_len)
+		      struct mst_reason *why)
 {
 	uint32_t window = policy->rule.window;
 	uint32_t last = mst_controller_last(&policy->controller, &policy->rule, o->workers).window;
 
 	if (o->late != MST_LATE_AUTO && window == MST_WINDOW_MAX && last == MST_WINDOW_MAX)
-		return refuse(why, why_len,
-			      "--late %s does nothing under --policy %.60s, which counts every "
-			      "gradient however old it is; leave it out, or choose a policy that "
-			      "does not, such as backup:N or bounded:S",
-			      o->late == MST_LATE_DROP_CHOICE ? "drop" : "reject", o->policy);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--late %s does nothing under --policy %.60s, which counts every "
+			"gradient however old it is; leave it out, or choose a policy that "
+			"does not, such as backup:N or bounded:S",
+			o->late == MST_LATE_DROP_CHOICE ? "drop" : "reject", o->policy);
 	if (o->compensate && window == 0 && last == 0)
-		return refuse(why, why_len,
-			      "--compensate does nothing under --policy %.60s, which counts no "
-			      "gradient of an older version; leave it out, or choose a policy that "
-			      "does, such as kasync:K or async",
-			      o->policy);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--compensate does nothing under --policy %.60s, which counts no "
+			"gradient of an older version; leave it out, or choose a policy that "
+			"does, such as kasync:K or async",
+			o->policy);
 	return 0;
 }
 
 int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
-				      const struct mst_rule *rule, char *why, size_t why_len)
+				      const struct mst_rule *rule, struct mst_reason *why)
 {
 	if (schedule->count == 0 || (rule->pace.local_steps == 0 && rule->pace.push_every == 0))
 		return 0;
-	return refuse(why, why_len,
-		      "workers make steps of their own under this policy, whose rate is the "
-		      "workers', and no schedule of the servers (--lr-schedule) reaches it");
+	return mst_reason_fail(
+		why, -EINVAL,
+		"workers make steps of their own under this policy, whose rate is the "
+		"workers', and no schedule of the servers (--lr-schedule) reaches it");
 }
 
 int mst_server_options_schedule_lasts(const struct mst_server_options *o,
 				      const struct mst_schedule *schedule, double samples,
-				      char *why, size_t why_len)
+				      struct mst_reason *why)
 {
 	double end = mst_schedule_end(schedule);
 
 	if (!isfinite(end) || (samples > 0 && samples <= end))
 		return 0;
-	return refuse(
-		why, why_len,
+	return mst_reason_fail(
+		why, -EINVAL,
 		"--lr-schedule %.60s: the rate is 0 from %.17g samples on, and the job may go "
 		"on after that; let it end there (--samples %.17g), or give it a floor above "
 		"0, as in cosine:%.17g,0.01 and linear:%.17g,0.01",
@@ -406,110 +412,117 @@ int mst_server_options_schedule_lasts(const struct mst_server_options *o,
 }
 
 static int schedule_check(const struct mst_server_options *o, const struct mst_rule *rule,
-			  char *why, size_t why_len)
+			  struct mst_reason *why)
 {
 	struct mst_optimizer optimizer;
 	struct mst_schedule schedule;
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
-	if (mst_server_options_schedule(o, &schedule, why, why_len) != 0 ||
-	    mst_server_options_optimizer(o, &optimizer, why, why_len) != 0)
+	if (mst_server_options_schedule(o, &schedule, why) != 0 ||
+	    mst_server_options_optimizer(o, &optimizer, why) != 0)
 		return -EINVAL;
-	if (mst_server_options_schedule_suits(&schedule, rule, wrong, sizeof(wrong)) != 0)
-		return refuse(why, why_len, "--lr-schedule does nothing under --policy %.60s: %s",
-			      o->policy, wrong);
+	if (mst_server_options_schedule_suits(&schedule, rule, &wrong) != 0)
+		return mst_reason_fail(why, -EINVAL,
+				       "--lr-schedule does nothing under --policy %.60s: %s",
+				       o->policy, wrong.text);
 	if (schedule.count > 0 && o->owner == MUSTER_SERVERS_OWN && optimizer.row->scalars == NULL)
-		return refuse(
-			why, why_len,
+		return mst_reason_fail(
+			why, -EINVAL,
 			"--lr-schedule does nothing with --optimizer %.60s, which has no rate",
 			o->optimizer);
-	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why, why_len);
+	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why);
 }
 
 /* Under a window of 0 there is no distance. Else a version has one gradient, and one distance. */
-static int distance_suits(const struct mst_rule *rule, char *why, size_t why_len)
+static int distance_suits(const struct mst_rule *rule, struct mst_reason *why)
 {
 	if (rule->deltas || rule->pace.push_every > 0)
-		return refuse(why, why_len,
-			      "workers make steps on parameters of their own under this policy, "
-			      "and --lr-distance compares versions of the servers");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"workers make steps on parameters of their own under this policy, "
+			"and --lr-distance compares versions of the servers");
 	if (rule->window > 0 && rule->quorum != 1)
-		return refuse(why, why_len,
-			      "--lr-distance needs versions of one gradient each, which has one "
-			      "distance, as under async, bounded:S, ssp:S or kasync:1");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--lr-distance needs versions of one gradient each, which has one "
+			"distance, as under async, bounded:S, ssp:S or kasync:1");
 	if (rule->compensate)
-		return refuse(why, why_len,
-			      "each gradient is divided by its staleness already (--compensate, "
-			      "softsync), and --lr-distance would discount it once more");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"each gradient is divided by its staleness already (--compensate, "
+			"softsync), and --lr-distance would discount it once more");
 	return 0;
 }
 
 int mst_server_options_distance_suits(double distance, const struct mst_policy *policy,
-				      uint32_t workers, char *why, size_t why_len)
+				      uint32_t workers, struct mst_reason *why)
 {
 	struct mst_rule last = mst_controller_last(&policy->controller, &policy->rule, workers);
 
 	if (distance == 0)
 		return 0;
-	int rc = distance_suits(&policy->rule, why, why_len);
-	return rc != 0 ? rc : distance_suits(&last, why, why_len);
+	int rc = distance_suits(&policy->rule, why);
+	return rc != 0 ? rc : distance_suits(&last, why);
 }
 
 static int distance_check(const struct mst_server_options *o, const struct mst_policy *policy,
-			  const struct mst_optimizer *optimizer, char *why, size_t why_len)
+			  const struct mst_optimizer *optimizer, struct mst_reason *why)
 {
 	struct mst_rule last = mst_controller_last(&policy->controller, &policy->rule, o->workers);
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
 	if (o->lr_distance == 0)
 		return 0;
 	if (o->owner == MUSTER_WORKERS_OWN)
-		return refuse(why, why_len,
-			      "--lr-distance %.9g has nothing to do with --owner workers: there "
-			      "the servers have no parameters to compare",
-			      o->lr_distance);
-	if (mst_server_options_distance_suits(o->lr_distance, policy, o->workers, wrong,
-					      sizeof(wrong)) != 0)
-		return refuse(why, why_len, "--lr-distance %.9g under --policy %.60s: %s",
-			      o->lr_distance, o->policy, wrong);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--lr-distance %.9g has nothing to do with --owner workers: there "
+			"the servers have no parameters to compare",
+			o->lr_distance);
+	if (mst_server_options_distance_suits(o->lr_distance, policy, o->workers, &wrong) != 0)
+		return mst_reason_fail(why, -EINVAL, "--lr-distance %.9g under --policy %.60s: %s",
+				       o->lr_distance, o->policy, wrong.text);
 	if (optimizer->row->scalars == NULL)
-		return refuse(
-			why, why_len,
+		return mst_reason_fail(
+			why, -EINVAL,
 			"--lr-distance does nothing with --optimizer %.60s, which has no rate",
 			o->optimizer);
 	if (policy->rule.window == 0 && last.window == 0)
-		return refuse(why, why_len,
-			      "--lr-distance does nothing under --policy %.60s, which counts no "
-			      "gradient of an older version; leave it out, or choose a policy that "
-			      "does, such as async",
-			      o->policy);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--lr-distance does nothing under --policy %.60s, which counts no "
+			"gradient of an older version; leave it out, or choose a policy that "
+			"does, such as async",
+			o->policy);
 	return 0;
 }
 
-static int average_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int average_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	if (o->average > 0 && o->owner == MUSTER_WORKERS_OWN)
-		return refuse(why, why_len,
-			      "--average %.9g has nothing to do with --owner workers: there the "
-			      "servers have no parameters; average them in the workers",
-			      o->average);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--average %.9g has nothing to do with --owner workers: there the "
+			"servers have no parameters; average them in the workers",
+			o->average);
 	if ((float)o->average < 1)
 		return 0;
-	return refuse(why, why_len,
-		      "option --average: with %.17g, which is 1 in float, the average would never "
-		      "change; it has to be less, such as 0.9999",
-		      o->average);
+	return mst_reason_fail(
+		why, -EINVAL,
+		"option --average: with %.17g, which is 1 in float, the average would never "
+		"change; it has to be less, such as 0.9999",
+		o->average);
 }
 
-static int policy_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int policy_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	struct mst_optimizer optimizer;
 	struct mst_policy policy;
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
-	if (mst_server_options_rule(o, &policy, why, why_len) != 0)
+	if (mst_server_options_rule(o, &policy, why) != 0)
 		return -EINVAL;
-	if (mst_server_options_optimizer(o, &optimizer, why, why_len) != 0)
+	if (mst_server_options_optimizer(o, &optimizer, why) != 0)
 		return -EINVAL;
 	struct mst_rule_context ctx = {
 		.owner = (enum muster_owner)o->owner,
@@ -520,13 +533,12 @@ static int policy_check(const struct mst_server_options *o, char *why, size_t wh
 		.norms = true, /* a policy that the job starts with has them told */
 		.force = o->force,
 	};
-	if (mst_policy_check(&policy, &ctx, wrong, sizeof(wrong)) != 0)
-		return refuse(why, why_len, "--policy %s: %s", o->policy, wrong);
-	if (schedule_check(o, &policy.rule, why, why_len) != 0 ||
-	    average_check(o, why, why_len) != 0 ||
-	    distance_check(o, &policy, &optimizer, why, why_len) != 0)
+	if (mst_policy_check(&policy, &ctx, &wrong) != 0)
+		return mst_reason_fail(why, -EINVAL, "--policy %s: %s", o->policy, wrong.text);
+	if (schedule_check(o, &policy.rule, why) != 0 || average_check(o, why) != 0 ||
+	    distance_check(o, &policy, &optimizer, why) != 0)
 		return -EINVAL;
-	return late_check(o, &policy, why, why_len);
+	return late_check(o, &policy, why);
 }
 
 uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns)
@@ -551,33 +563,34 @@ uint64_t mst_server_options_server_lease(const struct mst_server_options *o)
 	return o->server_lease_ns != 0 ? o->server_lease_ns : LEASES_OF_SERVER * o->lease_ns;
 }
 
-static int leases_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int leases_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	if (mst_server_options_server_lease(o) >= o->lease_ns)
 		return 0;
-	return refuse(why, why_len,
-		      "--server-lease %.3g s is shorter than --lease %.3g s: a server beats a few "
-		      "times in a lease",
-		      (double)o->server_lease_ns / (double)MST_SECOND,
-		      (double)o->lease_ns / (double)MST_SECOND);
+	return mst_reason_fail(
+		why, -EINVAL,
+		"--server-lease %.3g s is shorter than --lease %.3g s: a server beats a few "
+		"times in a lease",
+		(double)o->server_lease_ns / (double)MST_SECOND,
+		(double)o->lease_ns / (double)MST_SECOND);
 }
 
-static int cpus_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int cpus_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	struct mst_cpus cpus;
-	int rc = mst_cpus_parse(o->cpus, &cpus, why, why_len);
+	int rc = mst_cpus_parse(o->cpus, &cpus, why);
 
 	if (rc != 0 || mst_cpus_forbidden(&cpus) < 0)
 		return rc;
-	(void)snprintf(why, why_len,
+	mst_reason_set(why,
 		       "--cpus names processor %d, and this process may not run there (taskset, "
 		       "cgroups, or there is none)",
 		       mst_cpus_forbidden(&cpus));
 	return -EINVAL;
 }
 
-int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out, char *why,
-			      size_t why_len)
+int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out,
+			      struct mst_reason *why)
 {
 	const char *address = o->join != NULL ? o->join : o->listen;
 	struct mst_access_facts facts = { .address = address,
@@ -586,64 +599,64 @@ int mst_server_options_access(const struct mst_server_options *o, enum mst_acces
 					  .has_certificates = mst_server_options_tls(o),
 					  .insecure = o->insecure };
 
-	return mst_access_judge(&facts, out, why, why_len);
+	return mst_access_judge(&facts, out, why);
 }
 
 /* --budget starts no server. */
-static int access_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int access_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	enum mst_access access;
 
-	return o->budget != 0 ? 0 : mst_server_options_access(o, &access, why, why_len);
+	return o->budget != 0 ? 0 : mst_server_options_access(o, &access, why);
 }
 
-static int finish_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int finish_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	if (o->join == NULL || o->finish == MST_FINISH_BY_WORKER)
 		return 0;
-	return refuse(why, why_len,
-		      "--finish is for the leader, whose job it is; leave it out beside --join");
+	return mst_reason_fail(
+		why, -EINVAL,
+		"--finish is for the leader, whose job it is; leave it out beside --join");
 }
 
-static int user_check(const struct mst_server_options *o, char *why, size_t why_len)
+static int user_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	struct mst_user user;
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
-	if (!mst_server_options_becomes(o) ||
-	    mst_user_find(o->user, &user, wrong, sizeof(wrong)) == 0)
+	if (!mst_server_options_becomes(o) || mst_user_find(o->user, &user, &wrong) == 0)
 		return 0;
-	return refuse(why, why_len, "option --user: %s", wrong);
+	return mst_reason_fail(why, -EINVAL, "option --user: %s", wrong.text);
 }
 
-int mst_server_options_check(const struct mst_server_options *o, char *why, size_t why_len)
+int mst_server_options_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	struct mst_fabric fabric;
-	int rc = figures_check(o, why, why_len);
+	int rc = figures_check(o, why);
 
 	if (rc == 0)
-		rc = mst_fabric_read(&o->fabric, &fabric, why, why_len);
+		rc = mst_fabric_read(&o->fabric, &fabric, why);
 	if (rc == 0)
-		rc = texts_check(o, why, why_len);
+		rc = texts_check(o, why);
 	if (rc == 0)
-		rc = access_check(o, why, why_len);
+		rc = access_check(o, why);
 	if (rc == 0)
-		rc = finish_check(o, why, why_len);
+		rc = finish_check(o, why);
 	if (rc == 0)
-		rc = leases_check(o, why, why_len);
+		rc = leases_check(o, why);
 	if (rc == 0)
-		rc = cpus_check(o, why, why_len);
+		rc = cpus_check(o, why);
 	if (rc == 0)
-		rc = servers_check(o, why, why_len);
+		rc = servers_check(o, why);
 	if (rc == 0)
-		rc = budget_check(o, why, why_len);
+		rc = budget_check(o, why);
 	if (rc == 0)
-		rc = record_check(o, why, why_len);
+		rc = record_check(o, why);
 	if (rc == 0)
-		rc = state_check(o, why, why_len);
+		rc = state_check(o, why);
 	if (rc == 0)
-		rc = user_check(o, why, why_len);
+		rc = user_check(o, why);
 	if (o->join != NULL)
 		return rc; /* a follower has no policy: its leader has checked it */
-	return rc != 0 ? rc : policy_check(o, why, why_len);
+	return rc != 0 ? rc : policy_check(o, why);
 }

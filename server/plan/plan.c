@@ -19,25 +19,25 @@
  * needs a core of its own. */
 #define SHARD_BYTES_MIN (UINT64_C(512) << 10)
 
-int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, char *why,
-		   size_t why_len)
+int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out,
+		   struct mst_reason *why)
 {
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
 	if (o->join == NULL)
-		rc = mst_server_options_rule(o, &out->policy, why, why_len);
+		rc = mst_server_options_rule(o, &out->policy, why);
 	if (rc == 0)
-		rc = mst_server_options_partition(o, out->weights, why, why_len);
+		rc = mst_server_options_partition(o, out->weights, why);
 	if (rc == 0)
-		rc = mst_server_options_optimizer(o, &out->optimizer, why, why_len);
+		rc = mst_server_options_optimizer(o, &out->optimizer, why);
 	if (rc == 0 && o->join == NULL && mst_controller_by_norms(&out->policy.controller))
 		mst_optimizer_measure(&out->optimizer);
 	if (rc == 0 && o->join == NULL)
-		rc = mst_server_options_schedule(o, &out->schedule, why, why_len);
+		rc = mst_server_options_schedule(o, &out->schedule, why);
 	if (rc == 0 && o->join == NULL)
-		rc = mst_server_options_checkpoints(o, &out->saves, why, why_len);
-	return rc != 0 ? rc : mst_fabric_read(&o->fabric, &out->fabric, why, why_len);
+		rc = mst_server_options_checkpoints(o, &out->saves, why);
+	return rc != 0 ? rc : mst_fabric_read(&o->fabric, &out->fabric, why);
 }
 
 uint32_t mst_plan_slots(const struct mst_plan_cfg *cfg)
@@ -234,15 +234,15 @@ void mst_plan_part(const struct mst_plan_cfg *cfg, const struct mst_plan *leader
 }
 
 /* Computes this server's part. If some part would be empty, @why says so with its numbers. */
-static int divide(const struct mst_plan_cfg *cfg, struct mst_plan *plan, char *why, size_t len)
+static int divide(const struct mst_plan_cfg *cfg, struct mst_plan *plan, struct mst_reason *why)
 {
 	const struct mst_server_options *o = cfg->options;
 
 	if (mst_part_border(plan->vector.elems, o->servers, cfg->terms->weights, o->servers) < 0) {
-		snprintf(why, len,
-			 "%" PRIu64 " elements cannot be shared by %" PRIu32
-			 " servers (--partition %.60s): each needs %u or more; start fewer",
-			 plan->vector.elems, o->servers, o->partition, MST_PART_ELEMS_MIN);
+		mst_reason_set(why,
+			       "%" PRIu64 " elements cannot be shared by %" PRIu32
+			       " servers (--partition %.60s): each needs %u or more; start fewer",
+			       plan->vector.elems, o->servers, o->partition, MST_PART_ELEMS_MIN);
 		return -EINVAL;
 	}
 	mst_plan_part(cfg, plan, 0, &plan->first, &plan->count);
@@ -250,12 +250,12 @@ static int divide(const struct mst_plan_cfg *cfg, struct mst_plan *plan, char *w
 }
 
 int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vector,
-		    struct mst_plan *out, char *why, size_t why_len)
+		    struct mst_plan *out, struct mst_reason *why)
 {
 	const struct mst_server_options *o = cfg->options;
 
 	*out = (struct mst_plan){ .vector = *vector };
-	int rc = divide(cfg, out, why, why_len);
+	int rc = divide(cfg, out, why);
 	if (rc != 0)
 		return rc;
 	lay_out(out, mst_plan_slots(cfg), o->workers, o->servers);
@@ -323,12 +323,11 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 static struct mst_optimizer optimizer_appointed(const struct mst_appoint *p)
 {
 	struct mst_optimizer o = { .row = NULL };
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	if (p->owner == MUSTER_WORKERS_OWN)
 		return o;
-	int rc = mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &o, why,
-				    sizeof(why));
+	int rc = mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &o, &why);
 	MST_ASSERT(rc == 0); /* who takes an appointment has looked */
 	return o;
 }

@@ -7,6 +7,7 @@
 #ifndef MST_SERVER_PLAN_PLAN_H
 #define MST_SERVER_PLAN_PLAN_H
 
+#include "common/base/reason.h"
 #include "common/wire/message.h"
 #include "server/data/server.h"
 #include "server/options/options.h"
@@ -24,8 +25,8 @@ struct mst_terms {
 /* Reads them.
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
-int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out, char *why,
-		   size_t why_len);
+int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out,
+		   struct mst_reason *why);
 
 /* What a plan is made from. All of it must outlive the plan. */
 struct mst_plan_cfg {
@@ -64,7 +65,7 @@ uint32_t mst_plan_slots(const struct mst_plan_cfg *cfg);
  * @why: a sentence if the vector cannot be shared.
  * Return: 0 or -EINVAL. */
 int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vector,
-		    struct mst_plan *out, char *why, size_t why_len);
+		    struct mst_plan *out, struct mst_reason *why);
 /* The part of the vector that a server has, by the leader's plan. */
 void mst_plan_part(const struct mst_plan_cfg *cfg, const struct mst_plan *leader, uint32_t server,
 		   uint64_t *first, uint64_t *count);

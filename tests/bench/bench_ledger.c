@@ -237,14 +237,15 @@ static struct mst_ledger_cfg cfg_of(const char *policy, uint32_t workers)
 		.join_until_ns = MST_NEVER,
 	};
 	const char *number = strstr(policy, "%u");
-	char text[64], why[256];
+	char text[64];
+	struct mst_reason why;
 
 	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(policy, "%"), policy);
 	if (number != NULL)
 		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%" PRIu32,
 			       workers / 2 > 0 ? workers / 2 : 1);
-	if (mst_rule_parse(text, &cfg.rule, why, sizeof(why)) != 0)
-		fail(why);
+	if (mst_rule_parse(text, &cfg.rule, &why) != 0)
+		fail(why.text);
 	cfg.slots = mst_rule_slots(&cfg.rule);
 	return cfg;
 }

@@ -129,10 +129,10 @@ static struct mst_optimizer optimizer_of(const struct sum_row *row, struct mst_f
 {
 	struct mst_optim_version first = { .version = 1, .lr_scale = 1 };
 	struct mst_optimizer o;
-	char why[256];
+	struct mst_reason why;
 
-	if (mst_optimizer_parse(row->optimizer, &o, why, sizeof(why)) != 0) {
-		fprintf(stderr, "bench_sum: %s\n", why);
+	if (mst_optimizer_parse(row->optimizer, &o, &why) != 0) {
+		fprintf(stderr, "bench_sum: %s\n", why.text);
 		exit(EXIT_FAILURE);
 	}
 	mst_optimizer_figures(&o, figures);

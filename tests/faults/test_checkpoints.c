@@ -24,7 +24,7 @@ enum { SERVER = 1 };
 #define MOST 80u
 
 static struct fix_folder model, folder;
-static char why[MST_CHECKPOINT_WHY_LEN];
+static struct mst_reason why;
 static bool refused;
 
 /* Versions 1 and 2, and an orphan that is older than what will be written. Made once, for the disk
@@ -36,7 +36,7 @@ static void model_make(void)
 	fix_folder_new(&model);
 	fix_folder_put(&model, "/v0000000002-01234567.part1-of-2.safetensors", "an orphan");
 	for (c.version = 1; c.version <= 2; c.version++)
-		CU_ASSERT_EQUAL_FATAL(checkpoint_write(model.root, &c, why, sizeof(why)), 0);
+		CU_ASSERT_EQUAL_FATAL(checkpoint_write(model.root, &c, &why), 0);
 }
 
 /* A folder with the files of the model. No file is ever changed, so that they can be linked. */
@@ -62,12 +62,12 @@ static int save(void)
 {
 	struct checkpoint_case c = { .version = 3, .elems = ELEMS, .parts = 2 };
 	struct mst_checkpoint_lock *lock = NULL;
-	int rc = mst_checkpoint_lock(folder.root, &lock, why, sizeof(why));
+	int rc = mst_checkpoint_lock(folder.root, &lock, &why);
 
 	if (rc == 0)
-		rc = checkpoint_write(folder.root, &c, why, sizeof(why));
+		rc = checkpoint_write(folder.root, &c, &why);
 	if (rc == 0)
-		rc = mst_checkpoint_keep(folder.root, 2, why, sizeof(why));
+		rc = mst_checkpoint_keep(folder.root, 2, &why);
 	mst_checkpoint_unlock(lock);
 	return rc;
 }
@@ -86,9 +86,9 @@ static int64_t resume(void)
 
 	refused = false;
 	mst_checkpoint_manifest_init(&m);
-	int rc = mst_checkpoint_find(folder.root, &wanted, &m, why, sizeof(why));
+	int rc = mst_checkpoint_find(folder.root, &wanted, &m, &why);
 	if (rc == 0)
-		rc = checkpoint_read(folder.root, &m, 100, 400, why, sizeof(why));
+		rc = checkpoint_read(folder.root, &m, 100, 400, &why);
 	int64_t version = (int64_t)m.id.version;
 	mst_checkpoint_manifest_fini(&m);
 	return rc == 0 ? version : rc;
@@ -99,11 +99,11 @@ static bool is_whole(uint64_t version)
 	struct mst_checkpoint_manifest m;
 
 	mst_checkpoint_manifest_init(&m);
-	int rc = mst_checkpoint_manifest_read(folder.root, version, &m, why, sizeof(why));
+	int rc = mst_checkpoint_manifest_read(folder.root, version, &m, &why);
 	if (rc == 0)
-		rc = mst_checkpoint_check(folder.root, &m, why, sizeof(why));
+		rc = mst_checkpoint_check(folder.root, &m, &why);
 	if (rc == 0)
-		rc = checkpoint_read(folder.root, &m, 0, ELEMS, why, sizeof(why));
+		rc = checkpoint_read(folder.root, &m, 0, ELEMS, &why);
 	mst_checkpoint_manifest_fini(&m);
 	return rc == 0;
 }
@@ -126,13 +126,13 @@ static unsigned temporary_files(void)
 static void save_once(void)
 {
 	prepare();
-	why[0] = '\0';
+	why.text[0] = '\0';
 	faulty_enter(SERVER);
 	int rc = save();
 	faulty_enter(FAULTY_NOBODY);
 	scenario_holds(rc <= 0 && rc > -4096, "the result is an error number");
 	scenario_holds(rc == 0 || faulty_struck(), "without a fault it is written");
-	scenario_holds(rc == 0 || strlen(why) > 20, "a failure comes with a sentence");
+	scenario_holds(rc == 0 || strlen(why.text) > 20, "a failure comes with a sentence");
 	scenario_holds(temporary_files() == 0, "no temporary file is left");
 	scenario_holds(is_whole(2), "the checkpoint before is whole");
 	int64_t version = resume();
@@ -160,7 +160,7 @@ static void resume_once(void)
 	int64_t version = resume();
 	faulty_enter(FAULTY_NOBODY);
 	scenario_holds(version > 0 || faulty_struck(), "without a fault it is read");
-	scenario_holds(version > 0 || strlen(why) > 20, "a failure comes with a sentence");
+	scenario_holds(version > 0 || strlen(why.text) > 20, "a failure comes with a sentence");
 	scenario_holds(version <= 0 || version == 2 || refused,
 		       "that an older one is taken is said");
 	scenario_holds(version != -EILSEQ, "wrong elements are never taken for right ones");
@@ -183,7 +183,7 @@ static void a_resume_that_fails(void)
  * whether there was such a call. */
 static bool unread_once(enum faulty_call call, unsigned n, int error)
 {
-	why[0] = '\0';
+	why.text[0] = '\0';
 	faulty_arm(SERVER, call, n);
 	faulty_leave(error);
 	faulty_enter(SERVER);
@@ -197,7 +197,7 @@ static bool unread_once(enum faulty_call call, unsigned n, int error)
 	}
 	CU_ASSERT_EQUAL(version, -error);
 	CU_ASSERT(!refused);
-	CU_ASSERT(checkpoint_says(why, strerror(error)));
+	CU_ASSERT(checkpoint_says(why.text, strerror(error)));
 	return true;
 }
 
@@ -226,9 +226,10 @@ static void what_cannot_be_looked_at_is_not_given_up(void)
 	CU_ASSERT_EQUAL(resume(), -EACCES);
 	faulty_enter(FAULTY_NOBODY);
 	faulty_disarm();
-	CU_ASSERT(checkpoint_says(why, "cannot open "));
-	CU_ASSERT(checkpoint_says(why, ".safetensors: Permission denied; so nobody knows whether"));
-	CU_ASSERT(checkpoint_says(why, "v0000000002.json away, to go on from an older one"));
+	CU_ASSERT(checkpoint_says(why.text, "cannot open "));
+	CU_ASSERT(checkpoint_says(why.text,
+				  ".safetensors: Permission denied; so nobody knows whether"));
+	CU_ASSERT(checkpoint_says(why.text, "v0000000002.json away, to go on from an older one"));
 	fix_folder_free(&folder);
 }
 
@@ -261,9 +262,9 @@ static void the_order_on_the_disk(void)
 static void figures_of_a_full_disk(void)
 {
 	(void)syncs_before(FAULTY_pwrite, 2); /* the first writes the pid of the lock */
-	CU_ASSERT(checkpoint_says(why, "No space left on device; the file needs 7096 bytes"));
-	CU_ASSERT(checkpoint_says(why, "and the disk reports "));
-	CU_ASSERT(checkpoint_says(why, ".safetensors"));
+	CU_ASSERT(checkpoint_says(why.text, "No space left on device; the file needs 7096 bytes"));
+	CU_ASSERT(checkpoint_says(why.text, "and the disk reports "));
+	CU_ASSERT(checkpoint_says(why.text, ".safetensors"));
 }
 
 /* ---- a process that is killed ---- */
@@ -290,7 +291,7 @@ static bool kill_once(enum faulty_call call, unsigned n)
 	scenario_holds(is_whole(2), "the checkpoint before is whole");
 	scenario_holds(resume() >= 2, "the newest that is whole is found");
 	scenario_holds(!refused, "what is not whole is not listed");
-	why[0] = '\0';
+	why.text[0] = '\0';
 	scenario_holds(save() == 0, "the next process writes it");
 	scenario_holds(resume() == 3 && is_whole(2) && !is_whole(1), "the newest two are kept");
 	fix_folder_free(&folder);

@@ -19,7 +19,7 @@ enum { READER = 1 };
 #define LABELS UINT32_C(70000) /* more than the first read takes, of any file */
 
 static char path[] = "faults_file.XXXXXX"; /* in the working directory */
-static char why[512];
+static struct mst_reason why;
 
 static void write_file(const void *bytes, size_t len)
 {
@@ -35,7 +35,7 @@ static void judge(int rc)
 {
 	scenario_holds(rc <= 0 && rc > -4096, "the result is an error number");
 	scenario_holds(rc == 0 || faulty_struck(), "without a fault it is read");
-	scenario_holds(rc == 0 || strlen(why) > 10, "a failure comes with a sentence");
+	scenario_holds(rc == 0 || strlen(why.text) > 10, "a failure comes with a sentence");
 }
 
 static void play(const char *name, void (*run)(void), unsigned least)
@@ -59,7 +59,7 @@ static void read_options(void)
 	if (rc == 0)
 		rc = mst_options_file(&parsed, path);
 	faulty_enter(FAULTY_NOBODY);
-	(void)snprintf(why, sizeof(why), "%s", parsed.why);
+	mst_reason_set(&why, "%s", parsed.why.text);
 	judge(rc);
 	if (rc == 0)
 		scenario_holds(options.workers == 7 && strcmp(options.job, "night") == 0,
@@ -82,7 +82,7 @@ static void read_digits(void)
 	struct mst_idx idx = { 0 };
 
 	faulty_enter(READER);
-	int rc = mst_idx_init(path, MST_IDX_LABELS, &idx, why, sizeof(why));
+	int rc = mst_idx_init(path, MST_IDX_LABELS, &idx, &why);
 	faulty_enter(FAULTY_NOBODY);
 	judge(rc);
 	scenario_holds((rc == 0) == (idx.bytes != NULL), "a failure leaves nothing behind");
@@ -114,7 +114,7 @@ static void read_delays(void)
 
 	(void)snprintf(trace, sizeof(trace), "trace:%s", path);
 	faulty_enter(READER);
-	int rc = mst_delay_new(&opt, &d, why, sizeof(why));
+	int rc = mst_delay_new(&opt, &d, &why);
 	faulty_enter(FAULTY_NOBODY);
 	judge(rc);
 	scenario_holds((rc == 0) == (d != NULL), "a failure leaves nothing behind");

@@ -98,14 +98,14 @@ static const char *const settings[][2] = {
 	{ "spin-yields", "50" },     { "optimizer", "sgd:lr=1" },
 };
 
-static int read_settings(struct faulty_job *j, char *why, size_t len)
+static int read_settings(struct faulty_job *j, struct mst_reason *why)
 {
 	int rc = mst_options_init(&j->parsed, mst_server_table, &j->options);
 
 	for (size_t i = 0; rc == 0 && i < sizeof(settings) / sizeof(settings[0]); i++)
 		rc = mst_options_set(&j->parsed, settings[i][0], settings[i][1]);
-	(void)snprintf(why, len, "%s", j->parsed.why);
-	return rc == 0 ? mst_server_options_check(&j->options, why, len) : rc;
+	mst_reason_set(why, "%s", j->parsed.why.text);
+	return rc == 0 ? mst_server_options_check(&j->options, why) : rc;
 }
 
 /* The opening, of the server's side; its threads are as much. Return: does it serve? */
@@ -114,16 +114,17 @@ static bool job_open(struct faulty_job *j)
 	struct mst_plane_cfg cfg = { .options = &j->options,
 				     .stream = &mst_tcp,
 				     .transport = &mst_shm };
-	char why[512] = "";
+	struct mst_reason why = { "" };
 
 	*j = (struct faulty_job){ 0 };
 	faulty_enter(SERVER);
-	int rc = read_settings(j, why, sizeof(why));
+	int rc = read_settings(j, &why);
 	if (rc == 0)
-		rc = mst_plane_new(&cfg, &j->plane, why, sizeof(why));
+		rc = mst_plane_new(&cfg, &j->plane, &why);
 	faulty_enter(FAULTY_NOBODY);
 	if (rc != 0) {
-		scenario_holds(rc < 0 && strlen(why) > 10, "a server that cannot begin says why");
+		scenario_holds(rc < 0 && strlen(why.text) > 10,
+			       "a server that cannot begin says why");
 		scenario_holds(j->plane == NULL, "what failed to open is not there");
 		mst_options_free(&j->parsed);
 		return false;

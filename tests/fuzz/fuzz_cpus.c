@@ -15,12 +15,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct mst_cpus cpus;
 	bool seen[MST_CPUS_MAX] = { false };
-	char why[256] = "";
+	struct mst_reason why = { "" };
 	char *text = strndup((const char *)data, size);
 
 	MST_ASSERT(text != NULL);
-	int rc = mst_cpus_parse(text, &cpus, why, sizeof(why));
-	MST_ASSERT(rc == 0 || (rc == -EINVAL && why[0] != '\0'));
+	int rc = mst_cpus_parse(text, &cpus, &why);
+	MST_ASSERT(rc == 0 || (rc == -EINVAL && why.text[0] != '\0'));
 	for (uint32_t i = 0; rc == 0 && i < cpus.count; i++) {
 		MST_ASSERT(cpus.cpu[i] < MST_CPUS_MAX && !seen[cpus.cpu[i]]);
 		seen[cpus.cpu[i]] = true;

@@ -29,9 +29,9 @@ static void spec_tame(const struct fuzz_text *t, const char *line, char *out)
 static void delays_check(const struct mst_delay_options *opt, struct mst_delay *d)
 {
 	struct mst_delay *again;
-	char why[512];
+	struct mst_reason why;
 
-	MST_ASSERT(mst_delay_new(opt, &again, why, sizeof(why)) == 0);
+	MST_ASSERT(mst_delay_new(opt, &again, &why) == 0);
 	for (unsigned i = 0; i < 20; i++) {
 		uint64_t ns = mst_delay_next(d);
 		MST_ASSERT(ns <= UINT64_C(1) << 62);
@@ -48,7 +48,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const char *specs[FUZZ_LINES_MAX];
 	struct mst_delay *d = NULL;
 	struct fuzz_text t;
-	char why[512] = "";
+	struct mst_reason why = { "" };
 
 	fuzz_text_init(&t, data, size);
 	struct mst_delay_options opt = {
@@ -61,10 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		spec_tame(&t, t.line[i], spec[i]);
 		specs[i] = spec[i];
 	}
-	int rc = mst_delay_new(&opt, &d, why, sizeof(why));
+	int rc = mst_delay_new(&opt, &d, &why);
 	/* ENOENT and the like: bytes before "trace:" that made it another file's name. */
 	MST_ASSERT((rc == 0) == (d != NULL));
-	MST_ASSERT(rc == 0 || strncmp(why, "delay \"", 7) == 0);
+	MST_ASSERT(rc == 0 || strncmp(why.text, "delay \"", 7) == 0);
 	if (rc == 0)
 		delays_check(&opt, d);
 	mst_delay_free(d);

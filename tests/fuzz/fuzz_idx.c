@@ -27,12 +27,12 @@ static void check_held(const struct mst_idx *idx)
 static void read_as(const char *path, enum mst_idx_kind kind)
 {
 	struct mst_idx idx = { 0 };
-	char why[256] = "";
+	struct mst_reason why = { "" };
 
-	if (mst_idx_init(path, kind, &idx, why, sizeof(why)) == 0)
+	if (mst_idx_init(path, kind, &idx, &why) == 0)
 		check_held(&idx);
 	else
-		MST_ASSERT(why[0] != '\0' && idx.bytes == NULL);
+		MST_ASSERT(why.text[0] != '\0' && idx.bytes == NULL);
 	mst_idx_fini(&idx);
 }
 

@@ -309,12 +309,12 @@ static void configure(struct lanes_world *w, struct fuzz_input *in)
 	struct mst_rule_context ctx = {
 		.workers = WORKERS, .slots = SLOTS, .owner = workers_own, .force = true
 	};
-	char why[256];
+	struct mst_reason why;
 
 	MST_ASSERT(mst_rule_parse(policies[what / 2 % (sizeof(policies) / sizeof(policies[0]))],
-				  &rule, why, sizeof(why)) == 0);
-	if (mst_rule_check(&rule, &ctx, why, sizeof(why)) != 0)
-		MST_ASSERT(mst_rule_parse("bsp", &rule, why, sizeof(why)) == 0);
+				  &rule, &why) == 0);
+	if (mst_rule_check(&rule, &ctx, &why) != 0)
+		MST_ASSERT(mst_rule_parse("bsp", &rule, &why) == 0);
 	w->cfg.ledger = (struct mst_ledger_cfg){ .workers = WORKERS,
 						 .shards = 1,
 						 .slots = SLOTS,

@@ -13,10 +13,11 @@
 
 #include "common/base/assert.h"
 #include "common/base/crc32c.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "common/checkpoint/manifest/manifest_fields.h"
 
-static char why[MST_CHECKPOINT_WHY_LEN];
+static struct mst_reason why;
 
 static void check(const struct mst_checkpoint_manifest *m)
 {
@@ -46,10 +47,9 @@ static void check_again(const struct mst_checkpoint_manifest *m)
 	char *first = NULL, *second = NULL;
 	size_t first_len = 0, second_len = 0;
 
-	MST_ASSERT(mst_checkpoint_manifest_compose(m, &first, &first_len, why, sizeof(why)) == 0);
-	MST_ASSERT(mst_checkpoint_manifest_parse(first, first_len, &back, why, sizeof(why)) == 0);
-	MST_ASSERT(mst_checkpoint_manifest_compose(&back, &second, &second_len, why, sizeof(why)) ==
-		   0);
+	MST_ASSERT(mst_checkpoint_manifest_compose(m, &first, &first_len, &why) == 0);
+	MST_ASSERT(mst_checkpoint_manifest_parse(first, first_len, &back, &why) == 0);
+	MST_ASSERT(mst_checkpoint_manifest_compose(&back, &second, &second_len, &why) == 0);
 	MST_ASSERT(first_len == second_len && memcmp(first, second, first_len) == 0);
 	free(first);
 	free(second);
@@ -61,9 +61,9 @@ static bool parse(const char *text, size_t len)
 {
 	struct mst_checkpoint_manifest m;
 
-	why[0] = '\0';
-	int rc = mst_checkpoint_manifest_parse(text, len, &m, why, sizeof(why));
-	MST_ASSERT(rc <= 0 && (rc == 0) == (why[0] == '\0'));
+	why.text[0] = '\0';
+	int rc = mst_checkpoint_manifest_parse(text, len, &m, &why);
+	MST_ASSERT(rc <= 0 && (rc == 0) == (why.text[0] == '\0'));
 	if (rc != 0)
 		return false;
 	check(&m);

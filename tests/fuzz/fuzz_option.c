@@ -56,7 +56,7 @@ static bool same_fields(const struct fields *a, const struct fields *b)
 static bool accepted(const struct mst_options *o, int rc)
 {
 	MST_ASSERT(rc == 0 || rc == -EINVAL);
-	MST_ASSERT(rc == 0 || o->why[0] != '\0');
+	MST_ASSERT(rc == 0 || o->why.text[0] != '\0');
 	return rc == 0;
 }
 

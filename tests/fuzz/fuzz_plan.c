@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/reason.h"
 #include "tools/plan/advice.h"
 
 static void arrivals_check(const struct mst_arrivals *a)
@@ -44,16 +45,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct mst_arrival_rows rows = { 0 };
 	struct mst_arrivals arrivals = { 0 };
 	struct mst_advice advice = { 0 };
-	char why[400] = "";
+	struct mst_reason why = { "" };
 	FILE *f = size > 0 ? fmemopen((void *)(uintptr_t)data, size, "r") : NULL;
 
 	if (f == NULL)
 		return 0;
-	int rc = mst_rows_read(f, &cfg, &rows, why, sizeof(why));
+	int rc = mst_rows_read(f, &cfg, &rows, &why);
 	(void)fclose(f);
 	if (rc == 0)
-		rc = mst_arrivals_new(&rows, &arrivals, why, sizeof(why));
-	MST_ASSERT((rc == 0) == (why[0] == '\0'));
+		rc = mst_arrivals_new(&rows, &arrivals, &why);
+	MST_ASSERT((rc == 0) == (why.text[0] == '\0'));
 	/* what many ranks take is not what is looked for here */
 	if (rc == 0 && (size_t)arrivals.steps * arrivals.ranks <= 512) {
 		arrivals_check(&arrivals);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/reason.h"
 #include "common/wire/lane.h"
 #include "server/core/policy/policy.h"
 #include "server/core/policy/switch.h"
@@ -30,11 +31,11 @@ static void step_check(const struct mst_rule *rule, uint32_t workers)
 
 static void rule_check(struct mst_rule rule, const struct mst_rule_context *ctx)
 {
-	char why[512] = "";
+	struct mst_reason why = { "" };
 
 	rule.min_workers = 1;
-	int rc = mst_rule_check(&rule, ctx, why, sizeof(why));
-	MST_ASSERT(rc == 0 || (rc == -EINVAL && why[0] != '\0'));
+	int rc = mst_rule_check(&rule, ctx, &why);
+	MST_ASSERT(rc == 0 || (rc == -EINVAL && why.text[0] != '\0'));
 	if (rc == 0)
 		step_check(&rule, ctx->workers);
 }
@@ -53,10 +54,10 @@ static void controller_check(struct mst_policy policy, const struct mst_rule_con
 {
 	static const double losses[] = { 1, 0.1, 1e-30, 0, -1, NAN, 1e30 };
 	struct mst_policy before = policy;
-	char why[512];
+	struct mst_reason why;
 
 	policy.rule.min_workers = before.rule.min_workers = 1;
-	if (mst_policy_check(&policy, ctx, why, sizeof(why)) != 0)
+	if (mst_policy_check(&policy, ctx, &why) != 0)
 		return;
 	for (unsigned i = 0; i < 64; i++) {
 		double loss = losses[i % (sizeof(losses) / sizeof(losses[0]))];
@@ -82,8 +83,7 @@ static void controller_check(struct mst_policy policy, const struct mst_rule_con
 		policy.rule.min_workers = 1;
 		MST_ASSERT(policy.rule.quorum <= (int32_t)ctx->workers ||
 			   mst_policy_is_fixed(&policy));
-		MST_ASSERT(mst_switch_check(&before.rule, &policy.rule, ctx, why, sizeof(why)) ==
-			   0);
+		MST_ASSERT(mst_switch_check(&before.rule, &policy.rule, ctx, &why) == 0);
 		MST_ASSERT(mst_rule_slots(&policy.rule) <= mst_policy_slots(&before, ctx->workers));
 	}
 }
@@ -93,13 +93,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct mst_policy policy = { .rule = { 0 } };
-	char why[1024] = "", short_why[8];
+	struct mst_reason why = { "" };
+	struct mst_reason short_why;
 	char *text = strndup((const char *)data, size);
 
 	MST_ASSERT(text != NULL);
-	int rc = mst_policy_parse(text, &policy, why, sizeof(why));
-	MST_ASSERT(rc == 0 || (rc == -EINVAL && why[0] != '\0'));
-	MST_ASSERT(mst_policy_parse(text, &policy, short_why, sizeof(short_why)) == rc);
+	int rc = mst_policy_parse(text, &policy, &why);
+	MST_ASSERT(rc == 0 || (rc == -EINVAL && why.text[0] != '\0'));
+	MST_ASSERT(mst_policy_parse(text, &policy, &short_why) == rc);
 	for (uint32_t workers = 1; rc == 0 && workers <= MST_WORKERS_MAX; workers *= 4) {
 		uint32_t slots = 1 + (uint32_t)size % MST_SLOTS_MAX;
 		struct mst_rule_context ctx = {

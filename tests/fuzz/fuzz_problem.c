@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/reason.h"
 #include "tools/sim/learn/curve.h"
 #include "tools/sim/problem/problem.h"
 
@@ -14,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct mst_sim_problem_spec spec;
-	char text[5000], why[512] = "";
+	char text[5000];
+	struct mst_reason why = { "" };
 	struct mst_sim_every every;
 
 	size = size < sizeof(text) ? size : sizeof(text) - 1;
@@ -22,8 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text[size] = '\0';
 	if (mst_sim_every_parse(text, &every) == 0)
 		MST_ASSERT(every.distance > 0);
-	if (mst_sim_problem_parse(text, &spec, why, sizeof(why)) != 0) {
-		MST_ASSERT(why[0] != '\0');
+	if (mst_sim_problem_parse(text, &spec, &why) != 0) {
+		MST_ASSERT(why.text[0] != '\0');
 		return 0;
 	}
 	for (unsigned i = 0; i < MST_SIM_PARAMETERS_MAX; i++) {

@@ -16,13 +16,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct mst_schedule s;
-	char why[256] = "", short_why[8];
+	struct mst_reason why = { "" };
+	struct mst_reason short_why;
 	char *text = strndup((const char *)data, size);
 
 	MST_ASSERT(text != NULL);
-	int rc = mst_schedule_parse(text, &s, why, sizeof(why));
-	MST_ASSERT(rc == 0 || (rc == -EINVAL && why[0] != '\0'));
-	MST_ASSERT(mst_schedule_parse(text, &s, short_why, sizeof(short_why)) == rc);
+	int rc = mst_schedule_parse(text, &s, &why);
+	MST_ASSERT(rc == 0 || (rc == -EINVAL && why.text[0] != '\0'));
+	MST_ASSERT(mst_schedule_parse(text, &s, &short_why) == rc);
 	for (double samples = 0x1p-53; rc == 0 && samples < 1e20; samples *= 7) {
 		double factor = mst_schedule_factor(&s, samples);
 		MST_ASSERT(factor >= 0 && factor <= 1);

@@ -13,6 +13,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/crc32c.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "common/checkpoint/manifest/json.h"
 #include "common/checkpoint/manifest/tensors.h"
@@ -20,7 +21,7 @@
 #define CRC_KEY "\"header_crc32c\":\""
 #define CRC_DIGITS 8u
 
-static char why[MST_CHECKPOINT_WHY_LEN];
+static struct mst_reason why;
 
 static void check(const struct mst_tensor_file *f)
 {
@@ -48,7 +49,7 @@ static void check_again(struct mst_tensor_file *f)
 
 	MST_ASSERT(mst_tensor_file_compose(f, &header) == 0);
 	MST_ASSERT(f->data % MST_TENSORS_PAGE == 0);
-	if (mst_tensor_file_parse(header, f->data, f->bytes, &back, why, sizeof(why)) == 0) {
+	if (mst_tensor_file_parse(header, f->data, f->bytes, &back, &why) == 0) {
 		MST_ASSERT(back.header_crc == f->header_crc && back.tensors == f->tensors);
 		for (uint32_t i = 0; i < f->tensors; i++)
 			MST_ASSERT(strcmp(back.tensor[i].name, f->tensor[i].name) == 0 &&
@@ -82,9 +83,9 @@ static void parse(const char *header, size_t len, uint64_t bytes)
 {
 	struct mst_tensor_file f;
 
-	why[0] = '\0';
-	int rc = mst_tensor_file_parse(header, len, bytes, &f, why, sizeof(why));
-	MST_ASSERT(rc <= 0 && (rc == 0) == (why[0] == '\0'));
+	why.text[0] = '\0';
+	int rc = mst_tensor_file_parse(header, len, bytes, &f, &why);
+	MST_ASSERT(rc <= 0 && (rc == 0) == (why.text[0] == '\0'));
 	if (rc != 0)
 		return;
 	check(&f);

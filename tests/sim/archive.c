@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/reason.h"
 #include "tests/sim/disk.h"
 #include "tests/sim/observer.h"
 
@@ -110,7 +111,7 @@ static void done(struct sim_archive *a)
 	}
 	a->state = DONE;
 	sim_say("%s has %s %s", a->process->name, writes ? "written its part," : "the manifest,",
-		a->end.error != 0 ? a->end.why : "and all is well");
+		a->end.error != 0 ? a->end.why.text : "and all is well");
 	if (writes)
 		obs_part_ended(a->server, a->part->id.version, a->end.error);
 	else
@@ -136,7 +137,7 @@ static void begin_work(struct sim_archive *a, int state)
 	a->works++;
 	a->end = (struct mst_archive_end){ .error = sim_chance(s->fail_chance) ? -ENOSPC : 0 };
 	if (a->end.error != 0)
-		(void)snprintf(a->end.why, sizeof(a->end.why), "the disk is full");
+		mst_reason_set(&a->end.why, "the disk is full");
 	if (s->hangs == (int)a->server && a->works >= s->hangs_from) {
 		sim_say("%s's disk does not answer any more", a->process->name);
 		return;

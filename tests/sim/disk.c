@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,17 +14,18 @@
 #include "tests/sim/world.h"
 
 int __wrap_mst_checkpoint_find(const char *dir, const struct mst_checkpoint_wanted *wanted,
-			       struct mst_checkpoint_manifest *out, char *why, size_t len);
+			       struct mst_checkpoint_manifest *out, struct mst_reason *why);
 int __wrap_mst_checkpoint_manifest_read(const char *dir, uint64_t version,
-					struct mst_checkpoint_manifest *out, char *why, size_t len);
-int __wrap_mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *m, char *why,
-				size_t len);
+					struct mst_checkpoint_manifest *out,
+					struct mst_reason *why);
+int __wrap_mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *m,
+				struct mst_reason *why);
 int __wrap_mst_checkpoint_verify(const char *dir, const struct mst_checkpoint_manifest *m,
-				 char *why, size_t len);
-int __wrap_mst_checkpoint_set_aside(const char *dir, uint64_t version, char *why, size_t len);
-int __wrap_mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, size_t len);
+				 struct mst_reason *why);
+int __wrap_mst_checkpoint_set_aside(const char *dir, uint64_t version, struct mst_reason *why);
+int __wrap_mst_checkpoint_versions(const char *dir, uint64_t **out, struct mst_reason *why);
 int __wrap_mst_checkpoint_load(const char *dir, const struct mst_checkpoint_manifest *m,
-			       const struct mst_checkpoint_loading *what, char *why, size_t len);
+			       const struct mst_checkpoint_loading *what, struct mst_reason *why);
 
 /* A manifest is what its text says. */
 struct manifest {
@@ -88,14 +88,15 @@ static bool take_parts(struct mst_checkpoint_manifest *m)
 void disk_complete(struct mst_checkpoint_manifest *m)
 {
 	struct manifest *kept = sim_alloc(sizeof(*kept));
-	char why[MST_CHECKPOINT_WHY_LEN], *text;
+	struct mst_reason why;
+	char *text;
 	size_t length;
 
 	if (!take_parts(m))
 		return;
-	if (mst_checkpoint_manifest_compose(m, &text, &length, why, sizeof(why)) != 0) {
+	if (mst_checkpoint_manifest_compose(m, &text, &length, &why) != 0) {
 		obs_violated("version %" PRIu64 " is complete, and has no manifest: %s",
-			     m->id.version, why);
+			     m->id.version, why.text);
 		return;
 	}
 	*kept = (struct manifest){ m->id.version, sim_alloc(length), length, manifests };
@@ -106,23 +107,23 @@ void disk_complete(struct mst_checkpoint_manifest *m)
 
 /* ---- reading ---- */
 
-static int parse(const struct manifest *kept, struct mst_checkpoint_manifest *out, char *why,
-		 size_t len)
+static int parse(const struct manifest *kept, struct mst_checkpoint_manifest *out,
+		 struct mst_reason *why)
 {
-	int rc = mst_checkpoint_manifest_parse(kept->text, kept->length, out, why, len);
+	int rc = mst_checkpoint_manifest_parse(kept->text, kept->length, out, why);
 
 	if (rc != 0)
 		obs_violated("the manifest of version %" PRIu64 " cannot be read: %s",
-			     kept->version, why);
+			     kept->version, why->text);
 	return rc;
 }
 
 bool disk_figure(const char *name, double *out)
 {
 	struct mst_checkpoint_manifest m;
-	char why[256];
+	struct mst_reason why;
 
-	if (manifests == NULL || parse(manifests, &m, why, sizeof(why)) != 0)
+	if (manifests == NULL || parse(manifests, &m, &why) != 0)
 		return false;
 	bool has = mst_values_real(&m.values, name, out) == 0;
 	mst_checkpoint_manifest_fini(&m);
@@ -130,48 +131,48 @@ bool disk_figure(const char *name, double *out)
 }
 
 int __wrap_mst_checkpoint_find(const char *dir, const struct mst_checkpoint_wanted *wanted,
-			       struct mst_checkpoint_manifest *out, char *why, size_t len)
+			       struct mst_checkpoint_manifest *out, struct mst_reason *why)
 {
 	for (const struct manifest *m = manifests; m != NULL; m = m->next) {
 		if (wanted->before == 0 || m->version < wanted->before)
-			return parse(m, out, why, len);
+			return parse(m, out, why);
 	}
-	(void)snprintf(why, len, "there is no checkpoint on %s", dir);
+	mst_reason_set(why, "there is no checkpoint on %s", dir);
 	return -ENOENT;
 }
 
 int __wrap_mst_checkpoint_manifest_read(const char *dir, uint64_t version,
-					struct mst_checkpoint_manifest *out, char *why, size_t len)
+					struct mst_checkpoint_manifest *out, struct mst_reason *why)
 {
 	for (const struct manifest *m = manifests; m != NULL; m = m->next) {
 		if (m->version == version)
-			return parse(m, out, why, len);
+			return parse(m, out, why);
 	}
-	(void)snprintf(why, len, "version %" PRIu64 " is not on %s", version, dir);
+	mst_reason_set(why, "version %" PRIu64 " is not on %s", version, dir);
 	return -ENOENT;
 }
 
 /* What is on this disk is as it was written. */
-int __wrap_mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *m, char *why,
-				size_t len)
+int __wrap_mst_checkpoint_check(const char *dir, const struct mst_checkpoint_manifest *m,
+				struct mst_reason *why)
 {
 	(void)dir;
 	for (uint32_t i = 0; i < m->parts; i++) {
 		if (find_part(m, i) != NULL)
 			continue;
-		(void)snprintf(why, len, "part %" PRIu32 " is missing", i);
+		mst_reason_set(why, "part %" PRIu32 " is missing", i);
 		return -EBADMSG;
 	}
 	return 0;
 }
 
 int __wrap_mst_checkpoint_verify(const char *dir, const struct mst_checkpoint_manifest *m,
-				 char *why, size_t len)
+				 struct mst_reason *why)
 {
-	return __wrap_mst_checkpoint_check(dir, m, why, len);
+	return __wrap_mst_checkpoint_check(dir, m, why);
 }
 
-int __wrap_mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, size_t len)
+int __wrap_mst_checkpoint_versions(const char *dir, uint64_t **out, struct mst_reason *why)
 {
 	int count = 0;
 
@@ -179,7 +180,7 @@ int __wrap_mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, s
 		count++;
 	*out = malloc(((size_t)count + 1) * sizeof(**out));
 	if (*out == NULL) {
-		(void)snprintf(why, len, "no memory to list %s", dir);
+		mst_reason_set(why, "no memory to list %s", dir);
 		return -ENOMEM;
 	}
 	count = 0;
@@ -189,11 +190,10 @@ int __wrap_mst_checkpoint_versions(const char *dir, uint64_t **out, char *why, s
 }
 
 /* None is ever refused. */
-int __wrap_mst_checkpoint_set_aside(const char *dir, uint64_t version, char *why, size_t len)
+int __wrap_mst_checkpoint_set_aside(const char *dir, uint64_t version, struct mst_reason *why)
 {
 	(void)dir;
 	(void)why;
-	(void)len;
 	if (version != disk_newest())
 		obs_violated("a job goes on from version %" PRIu64 ", and the newest is %" PRIu64,
 			     version, disk_newest());
@@ -210,7 +210,7 @@ static const float *bits_of(const struct sim_part *p, const char *group)
 }
 
 int __wrap_mst_checkpoint_load(const char *dir, const struct mst_checkpoint_manifest *m,
-			       const struct mst_checkpoint_loading *what, char *why, size_t len)
+			       const struct mst_checkpoint_loading *what, struct mst_reason *why)
 {
 	uint64_t end = what->first + what->count, loaded = 0;
 	float *into = what->into;
@@ -227,6 +227,6 @@ int __wrap_mst_checkpoint_load(const char *dir, const struct mst_checkpoint_mani
 	}
 	if (loaded == what->count)
 		return 0;
-	(void)snprintf(why, len, "%s has not all %s", dir, what->group);
+	mst_reason_set(why, "%s has not all %s", dir, what->group);
 	return -ENOENT;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/reason.h"
 #include "common/transport/pages.h"
 #include "tests/sim/net_state.h"
 
@@ -97,7 +98,7 @@ void sim_end_lose(struct sim_end *e, int error, const char *why)
 	MST_ASSERT(e->error == 0 && error < 0);
 	sim_say("link %u is lost at %s: %s", e->session->number, e->owner->name, why);
 	e->error = error;
-	(void)snprintf(e->link.why, sizeof(e->link.why), "%s", why);
+	mst_reason_set(&e->link.why, "%s", why);
 	sim_lane_sever(e->out, false);
 	if (e->state == SIM_END_LIVE) {
 		e->state = SIM_END_ENDING;

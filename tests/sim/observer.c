@@ -46,12 +46,12 @@ void obs_begin(const struct sim_plan *plan)
 static void adapt_rule(const struct sim_plan *plan)
 {
 	double wanted, done;
-	char why[256];
+	struct mst_reason why;
 
 	if (plan->switches_at > 0) {
 		obs.switched = disk_figure("syncswitch.done", &done) && done != 0;
-		if (obs.switched && mst_rule_parse("async", &obs.rule, why, sizeof(why)) != 0)
-			obs_violated("there is no async: %s", why);
+		if (obs.switched && mst_rule_parse("async", &obs.rule, &why) != 0)
+			obs_violated("there is no async: %s", why.text);
 		return;
 	}
 	if (!plan->adaptive ||

@@ -171,7 +171,7 @@ static uint32_t draw_workers(struct mst_rand *r, uint64_t seed)
 
 static void draw_job(struct mst_rand *r, struct sim_plan *p)
 {
-	char why[256];
+	struct mst_reason why;
 
 	p->workers = draw_workers(r, p->seed);
 	p->owner = chance(r, 0.4) ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN;
@@ -185,7 +185,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	draw_lars(p);
 	draw_lamb(p);
 	sim_plan_look(p);
-	int rc = mst_rule_parse(p->policy, &p->rule, why, sizeof(why));
+	int rc = mst_rule_parse(p->policy, &p->rule, &why);
 	MST_ASSERT(rc == 0);
 	sim_plan_adapt(p);
 	if (!p->deltas)

@@ -203,7 +203,7 @@ static void set_leader(struct sim_server *s, const struct sim_plan *p)
 
 static void set_options(struct sim_server *s, const struct sim_plan *p)
 {
-	char why[512];
+	struct mst_reason why;
 	int rc = mst_options_init(&s->parsed, mst_server_table, &s->options);
 
 	MST_ASSERT(rc == 0);
@@ -221,9 +221,9 @@ static void set_options(struct sim_server *s, const struct sim_plan *p)
 	set(s, "shards", "%" PRIu32, p->shards);
 	set(s, "memory", "1G");
 	set(s, "force", "true");
-	rc = mst_server_options_check(&s->options, why, sizeof(why));
+	rc = mst_server_options_check(&s->options, &why);
 	if (rc != 0)
-		obs_violated("%s does not take its options: %s", s->process->name, why);
+		obs_violated("%s does not take its options: %s", s->process->name, why.text);
 }
 
 /* ---- the control side ---- */
@@ -275,14 +275,14 @@ static void run_server(struct sim_server *s)
 				     .stream = &sim_stream,
 				     .archive = archives_of(s->number, s->process),
 				     .transport = the_plan->far ? &sim_far : &sim_near };
-	char why[512];
+	struct mst_reason why;
 
 	if (s->number > 0)
 		sim_sleep(the_plan->server_comes_ns[s->number]);
-	int rc = mst_plane_new(&cfg, &s->plane, why, sizeof(why));
+	int rc = mst_plane_new(&cfg, &s->plane, &why);
 	if (rc != 0) {
 		if (!s->process->dead)
-			obs_violated("%s does not start: %s", s->process->name, why);
+			obs_violated("%s does not start: %s", s->process->name, why.text);
 		return;
 	}
 	serve(s);

@@ -169,7 +169,7 @@ static bool hears(struct mst_net *net, enum mst_net_event_kind kind, uint64_t ti
 	struct mst_net_event ev;
 
 	return next_event(net, &ev, timeout_ns) && ev.kind == kind &&
-	       (kind != MST_LOST || (ev.error == -EPIPE && ev.link->why[0] != '\0'));
+	       (kind != MST_LOST || (ev.error == -EPIPE && ev.link->why.text[0] != '\0'));
 }
 
 static void stays(struct net_stage *s)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "tests/ut.h"
 
 /* Where a job does not say otherwise: no thread stands still for so long on a slow host. */
@@ -32,20 +33,19 @@ static void *control_main(void *arg)
 
 static void open_recording(struct test_job *t)
 {
-	char why[512];
+	struct mst_reason why;
 
 	if (!mst_server_options_record(&t->options))
 		return;
 	CU_ASSERT_EQUAL_FATAL(mst_recording_new(&t->recording), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_recording_writer_start(t->options.record, t->recording,
-							 &t->writer, why, sizeof(why)),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_recording_writer_start(t->options.record, t->recording, &t->writer, &why), 0);
 }
 
 void test_job_open(struct test_job *t, const struct mst_transport *transport,
 		   const char *const *settings)
 {
-	char why[512];
+	struct mst_reason why;
 
 	*t = (struct test_job){ 0 };
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&t->parsed, mst_server_table, &t->options), 0);
@@ -56,13 +56,13 @@ void test_job_open(struct test_job *t, const struct mst_transport *transport,
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "listen", "127.0.0.1:0"), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "workers", "4"), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&t->parsed, "shards", "2"), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_server_options_check(&t->options, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_server_options_check(&t->options, &why), 0);
 	open_recording(t);
 	struct mst_plane_cfg cfg = { .options = &t->options,
 				     .recording = t->recording,
 				     .stream = &mst_tcp,
 				     .transport = transport };
-	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &t->plane, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &t->plane, &why), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t->control, NULL, control_main, t), 0);
 }
 

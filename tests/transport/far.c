@@ -9,6 +9,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "common/transport/pages.h"
 #include "tests/transport/far_export.h"
 
@@ -450,7 +451,7 @@ static bool take_death(struct far_link *l, struct mst_net_event *ev)
 	if (l->lost || far_manner.dead == NULL || !far_manner.dead(&l->link))
 		return false;
 	l->lost = l->told_lost = true;
-	(void)snprintf(l->link.why, sizeof(l->link.why), "%s", FAR_DEATH);
+	mst_reason_set(&l->link.why, "%s", FAR_DEATH);
 	*ev = (struct mst_net_event){ .kind = MST_LOST, .link = &l->link, .error = -EPIPE };
 	return true;
 }

@@ -5,10 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "common/transport/transport.h"
 #include "tests/ut.h"
 
-static char why[256];
+static struct mst_reason why;
 
 static const struct mst_fabric_options typed_nothing = {
 	.gid_index = "auto", .pkey = "auto", .ack_timeout = 16, .retries = 6
@@ -37,7 +38,7 @@ static void what_is_not_typed_is_the_default(void)
 {
 	struct mst_fabric fabric, usual = MST_FABRIC_DEFAULT;
 
-	CU_ASSERT_EQUAL(mst_fabric_read(&typed_nothing, &fabric, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_fabric_read(&typed_nothing, &fabric, &why), 0);
 	CU_ASSERT(fabric.addresses == NULL && fabric.devices == NULL);
 	CU_ASSERT(fabric.gid_index == usual.gid_index && fabric.pkey == usual.pkey);
 	CU_ASSERT(fabric.group == usual.group && fabric.huge_pages);
@@ -50,12 +51,12 @@ static void a_variable_is_read_as_the_option_is(void)
 	setenv("MUSTER_DEVICE", "mlx5_0:2", 1);
 	setenv("MUSTER_DATA_ADDRESS", "", 1); /* as if it were not set */
 	setenv("MUSTER_GID_INDEX", "7", 1);
-	CU_ASSERT_EQUAL(mst_fabric_environment(&fabric, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_fabric_environment(&fabric, &why), 0);
 	CU_ASSERT_STRING_EQUAL(fabric.devices, "mlx5_0:2");
 	CU_ASSERT(fabric.addresses == NULL && fabric.gid_index == 7);
 	setenv("MUSTER_GID_INDEX", "256", 1);
-	CU_ASSERT_EQUAL(mst_fabric_environment(&fabric, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "MUSTER_GID_INDEX: \"256\""));
+	CU_ASSERT_EQUAL(mst_fabric_environment(&fabric, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "MUSTER_GID_INDEX: \"256\""));
 	unsetenv("MUSTER_DEVICE");
 	unsetenv("MUSTER_DATA_ADDRESS");
 	unsetenv("MUSTER_GID_INDEX");

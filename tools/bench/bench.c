@@ -164,13 +164,13 @@ static int bench(const struct mst_bench_line *line)
 int mst_bench_command(int argc, char **argv)
 {
 	struct mst_bench_line line;
-	char why[512];
+	struct mst_reason why;
 
 	mst_secure_forget();
 	if (argc == 3 && strcmp(argv[1], MST_BENCH_WORKER) == 0)
 		return mst_bench_worker(argv[2]);
-	int rc = mst_bench_line_init(&line, argc, argv, why, sizeof(why));
-	int status = rc < 0 ? mst_refuse("bench", "%s", why) : MST_EXIT_DONE;
+	int rc = mst_bench_line_init(&line, argc, argv, &why);
+	int status = rc < 0 ? mst_refuse("bench", "%s", why.text) : MST_EXIT_DONE;
 	if (rc == 0 && line.options.help) {
 		status = print_help();
 	} else if (rc == 0) {

@@ -96,7 +96,7 @@ static int run_supervisor(const struct mst_run_line *run, struct mst_signals *si
 	if (status == MST_EXIT_FAILED)
 		mst_error("workers %u, %llu bytes: %s", cell->workers,
 			  (unsigned long long)cell->bytes,
-			  ending.why[0] != '\0' ? ending.why : "a worker failed");
+			  ending.why.text[0] != '\0' ? ending.why.text : "a worker failed");
 	mst_supervisor_free(supervisor);
 	return status;
 }

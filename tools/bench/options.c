@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -118,22 +117,6 @@ struct mst_passthrough mst_bench_passthrough = {
 	.without = without,
 };
 
-struct refusal {
-	char *why;
-	size_t len;
-};
-
-__attribute__((format(printf, 2, 3))) static int refuse(const struct refusal *to, const char *fmt,
-							...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(to->why, to->len, fmt, args);
-	va_end(args);
-	return -EINVAL;
-}
-
 /* "4K,1M" by @parse. Return: how many; -EINVAL and in @bad what is wrong; -E2BIG. */
 static int parse_list(const char *text, int (*parse)(const char *text, uint64_t *out),
 		      uint64_t *out, char bad[ITEM_LEN])
@@ -153,7 +136,7 @@ static int parse_list(const char *text, int (*parse)(const char *text, uint64_t 
 	}
 }
 
-static int parse_sizes(struct mst_bench_line *line, const struct refusal *to)
+static int parse_sizes(struct mst_bench_line *line, struct mst_reason *why)
 {
 	const struct mst_bench_options *o = &line->options;
 	const char *text = o->sizes != NULL     ? o->sizes
@@ -164,24 +147,27 @@ static int parse_sizes(struct mst_bench_line *line, const struct refusal *to)
 	int count = parse_list(text, mst_parse_size, line->bytes, bad);
 
 	if (count == -E2BIG)
-		return refuse(to, "option --sizes: more than %u", MST_BENCH_LIST_MAX);
+		return mst_reason_fail(why, -EINVAL, "option --sizes: more than %u",
+				       MST_BENCH_LIST_MAX);
 	if (count < 0)
-		return refuse(to, "option --sizes: \"%s\" is not a size such as 4096, 64K or 1M",
-			      bad);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"option --sizes: \"%s\" is not a size such as 4096, 64K or 1M", bad);
 	line->bytes_count = (uint32_t)count;
 	for (int i = 0; i < count; i++) {
 		if (line->bytes[i] == 0 || line->bytes[i] % each != 0)
-			return refuse(to,
-				      "option --sizes: %" PRIu64 " bytes are not a number of "
-				      "elements of %" PRIu64 " bytes",
-				      line->bytes[i], each);
+			return mst_reason_fail(why, -EINVAL,
+					       "option --sizes: %" PRIu64
+					       " bytes are not a number of "
+					       "elements of %" PRIu64 " bytes",
+					       line->bytes[i], each);
 	}
 	return 0;
 }
 
 /* Each server has a part, of which the shortest vectors have not enough: those are left out where
  * nobody has asked for them. */
-static int check_parts(struct mst_bench_line *line, const struct refusal *to)
+static int check_parts(struct mst_bench_line *line, struct mst_reason *why)
 {
 	const struct mst_bench_options *o = &line->options;
 	uint64_t each = o->type == MUSTER_F32 ? 4 : 2;
@@ -189,7 +175,7 @@ static int check_parts(struct mst_bench_line *line, const struct refusal *to)
 
 	if (o->server.servers == 1)
 		return 0; /* with --partition as it may be: check_server() looks */
-	if (mst_server_options_partition(&o->server, weights, to->why, to->len) != 0)
+	if (mst_server_options_partition(&o->server, weights, why) != 0)
 		return -EINVAL;
 	for (uint32_t i = 0; i < line->bytes_count; i++) {
 		uint64_t elems = line->bytes[i] / each;
@@ -198,17 +184,18 @@ static int check_parts(struct mst_bench_line *line, const struct refusal *to)
 		if (fits)
 			line->bytes[kept++] = line->bytes[i];
 		else if (o->sizes != NULL || o->latency_of_last)
-			return refuse(to,
-				      "option --sizes: %" PRIu64 " bytes cannot be shared by %u "
-				      "servers (--partition %.60s): each needs %" PRIu64 " or more",
-				      line->bytes[i], o->server.servers, o->server.partition,
-				      MST_PART_ELEMS_MIN * each);
+			return mst_reason_fail(
+				why, -EINVAL,
+				"option --sizes: %" PRIu64 " bytes cannot be shared by %u "
+				"servers (--partition %.60s): each needs %" PRIu64 " or more",
+				line->bytes[i], o->server.servers, o->server.partition,
+				MST_PART_ELEMS_MIN * each);
 	}
 	line->bytes_count = kept;
 	return 0;
 }
 
-static int parse_workers(struct mst_bench_line *line, const struct refusal *to)
+static int parse_workers(struct mst_bench_line *line, struct mst_reason *why)
 {
 	const struct mst_bench_options *o = &line->options;
 	const char *text = o->workers != NULL   ? o->workers
@@ -219,14 +206,17 @@ static int parse_workers(struct mst_bench_line *line, const struct refusal *to)
 	int count = parse_list(text, mst_parse_u64, workers, bad);
 
 	if (count == -E2BIG)
-		return refuse(to, "option --workers: more than %u", MST_BENCH_LIST_MAX);
+		return mst_reason_fail(why, -EINVAL, "option --workers: more than %u",
+				       MST_BENCH_LIST_MAX);
 	if (count < 0)
-		return refuse(to, "option --workers: \"%s\" is not a number", bad);
+		return mst_reason_fail(why, -EINVAL, "option --workers: \"%s\" is not a number",
+				       bad);
 	line->workers_count = (uint32_t)count;
 	for (int i = 0; i < count; i++) {
 		if (workers[i] < 1 || workers[i] > MST_WORKERS_MAX)
-			return refuse(to, "option --workers: %" PRIu64 " is not from 1 to %u",
-				      workers[i], MST_WORKERS_MAX);
+			return mst_reason_fail(why, -EINVAL,
+					       "option --workers: %" PRIu64 " is not from 1 to %u",
+					       workers[i], MST_WORKERS_MAX);
 		line->workers[i] = (uint32_t)workers[i];
 	}
 	return 0;
@@ -234,31 +224,34 @@ static int parse_workers(struct mst_bench_line *line, const struct refusal *to)
 
 /* Which results a policy makes has to follow from what a version tells of itself: that holds where
  * all in it were computed on the version before. */
-static int check_policy(struct mst_bench_line *line, const struct refusal *to)
+static int check_policy(struct mst_bench_line *line, struct mst_reason *why)
 {
 	const struct mst_bench_options *o = &line->options;
 	struct mst_policy policy;
 
-	if (mst_server_options_rule(&o->server, &policy, to->why, to->len) != 0)
+	if (mst_server_options_rule(&o->server, &policy, why) != 0)
 		return -EINVAL;
 	const struct mst_rule *rule = &policy.rule;
 	if (!mst_policy_is_fixed(&policy) || rule->release != MST_RELEASE_COMMIT ||
 	    rule->window != 0)
-		return refuse(to,
-			      "--policy %s: muster bench checks every result, which it can under "
-			      "bsp, backup:N and ksync:K",
-			      o->server.policy);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--policy %s: muster bench checks every result, which it can under "
+			"bsp, backup:N and ksync:K",
+			o->server.policy);
 	bool all = rule->quorum == 0;
 	line->owner = o->owner == MST_BENCH_OWNER_SERVERS ||
 				      (o->owner == MST_BENCH_OWNER_AUTO && !all)
 			      ? MUSTER_SERVERS_OWN
 			      : MUSTER_WORKERS_OWN;
 	if (o->latency_of_last && (!all || o->delay.count > 0))
-		return refuse(to, "--latency-of-last goes with --policy bsp and without --delay");
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--latency-of-last goes with --policy bsp and without --delay");
 	return 0;
 }
 
-static int check_delay(const struct mst_bench_options *o, const struct refusal *to)
+static int check_delay(const struct mst_bench_options *o, struct mst_reason *why)
 {
 	struct mst_delay_options delay = {
 		.spec = o->delay.item,
@@ -268,55 +261,58 @@ static int check_delay(const struct mst_bench_options *o, const struct refusal *
 	struct mst_delay *d;
 
 	if (o->delay.count > MST_BENCH_DELAYS)
-		return refuse(to, "option --delay: given more than %u times", MST_BENCH_DELAYS);
+		return mst_reason_fail(why, -EINVAL, "option --delay: given more than %u times",
+				       MST_BENCH_DELAYS);
 	for (uint32_t i = 0; i < o->delay.count; i++)
 		if (strlen(o->delay.item[i]) >= MST_BENCH_DELAY_LEN)
-			return refuse(to, "option --delay: \"%.60s...\" is too long",
-				      o->delay.item[i]);
-	int rc = mst_delay_new(&delay, &d, to->why, to->len);
+			return mst_reason_fail(why, -EINVAL,
+					       "option --delay: \"%.60s...\" is too long",
+					       o->delay.item[i]);
+	int rc = mst_delay_new(&delay, &d, why);
 	if (rc == 0)
 		mst_delay_free(d);
 	return rc;
 }
 
 /* With each number of workers, what musterd would find wrong, sooner. */
-static int check_server(struct mst_bench_line *line, const struct refusal *to)
+static int check_server(struct mst_bench_line *line, struct mst_reason *why)
 {
 	struct mst_server_options *server = &line->options.server;
 
 	server->owner = line->owner;
 	for (uint32_t i = 0; i < line->workers_count; i++) {
 		server->workers = line->workers[i];
-		if (mst_server_options_check(server, to->why, to->len) != 0)
+		if (mst_server_options_check(server, why) != 0)
 			return -EINVAL;
 		if (line->options.latency_of_last && server->workers < 2)
-			return refuse(to, "--latency-of-last needs two workers or more");
+			return mst_reason_fail(why, -EINVAL,
+					       "--latency-of-last needs two workers or more");
 	}
 	return 0;
 }
 
-static int check(struct mst_bench_line *line, const struct refusal *to)
+static int check(struct mst_bench_line *line, struct mst_reason *why)
 {
-	int rc = parse_workers(line, to);
+	int rc = parse_workers(line, why);
 
 	if (rc == 0)
-		rc = parse_sizes(line, to);
+		rc = parse_sizes(line, why);
 	if (rc == 0)
-		rc = check_parts(line, to);
+		rc = check_parts(line, why);
 	if (rc == 0)
-		rc = check_policy(line, to);
+		rc = check_policy(line, why);
 	if (rc == 0)
-		rc = check_delay(&line->options, to);
+		rc = check_delay(&line->options, why);
 	if (rc == 0)
-		rc = check_server(line, to);
+		rc = check_server(line, why);
 	if (rc == 0 && !mst_report_may_write(line->options.json))
-		rc = refuse(to, "option --json: cannot write %s: %s", line->options.json,
-			    strerror(errno));
+		rc = mst_reason_fail(why, -EINVAL, "option --json: cannot write %s: %s",
+				     line->options.json, strerror(errno));
 	return rc;
 }
 
 /* Defaults for what is not offered, then for the rest, then what is typed. */
-static int parse(struct mst_bench_line *line, int argc, char **argv, const struct refusal *to)
+static int parse(struct mst_bench_line *line, int argc, char **argv, struct mst_reason *why)
 {
 	int operand = argc;
 	int rc = mst_options_init(&line->fixed, mst_server_table, &line->options.server);
@@ -327,25 +323,23 @@ static int parse(struct mst_bench_line *line, int argc, char **argv, const struc
 	if (rc == 0)
 		rc = mst_options_argv(&line->parsed, argc, argv, &operand);
 	if (rc < 0)
-		return refuse(to, "%s", line->parsed.why), rc;
+		return mst_reason_fail(why, rc, "%s", line->parsed.why.text);
 	if (operand < argc)
-		return refuse(to, "what is \"%.60s\"? muster bench takes options only",
-			      argv[operand]);
+		return mst_reason_fail(why, -EINVAL,
+				       "what is \"%.60s\"? muster bench takes options only",
+				       argv[operand]);
 	return mst_passthrough_collect(&mst_bench_passthrough, argv, argc, &line->flags);
 }
 
-int mst_bench_line_init(struct mst_bench_line *line, int argc, char **argv, char *why,
-			size_t why_len)
+int mst_bench_line_init(struct mst_bench_line *line, int argc, char **argv, struct mst_reason *why)
 {
-	const struct refusal to = { why, why_len };
-
 	*line = (struct mst_bench_line){ .workers_count = 0 };
-	int rc = parse(line, argc, argv, &to);
+	int rc = parse(line, argc, argv, why);
 	if (rc == -ENOMEM)
-		(void)refuse(&to, "no memory");
+		(void)mst_reason_fail(why, -EINVAL, "no memory");
 	if (rc < 0 || line->options.help)
 		return rc;
-	return check(line, &to);
+	return check(line, why);
 }
 
 void mst_bench_line_fini(struct mst_bench_line *line)
@@ -358,9 +352,9 @@ void mst_bench_line_fini(struct mst_bench_line *line)
 uint32_t mst_bench_quorum(const struct mst_bench_line *line, uint32_t workers)
 {
 	struct mst_policy policy;
-	char why[256];
+	struct mst_reason why;
 
-	if (mst_server_options_rule(&line->options.server, &policy, why, sizeof(why)) != 0 ||
+	if (mst_server_options_rule(&line->options.server, &policy, &why) != 0 ||
 	    policy.rule.quorum == 0)
 		return workers;
 	int32_t quorum = policy.rule.quorum;

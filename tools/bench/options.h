@@ -6,6 +6,7 @@
 #ifndef MST_TOOLS_BENCH_OPTIONS_H
 #define MST_TOOLS_BENCH_OPTIONS_H
 
+#include "common/base/reason.h"
 #include "common/config/option.h"
 #include "muster/muster.h"
 #include "server/options/options.h"
@@ -42,8 +43,7 @@ extern struct mst_passthrough mst_bench_passthrough;
 /* Reads argv[1..] and checks all of it, unless help is wanted; argv must outlive the line. @why: a
  * sentence. Call mst_bench_line_fini() in any case. Return: 0; -EINVAL; -ENOMEM; or what opening a
  * file gives. */
-int mst_bench_line_init(struct mst_bench_line *line, int argc, char **argv, char *why,
-			size_t why_len);
+int mst_bench_line_init(struct mst_bench_line *line, int argc, char **argv, struct mst_reason *why);
 void mst_bench_line_fini(struct mst_bench_line *line);
 
 /* Contributions that make a version of @workers. */

@@ -200,7 +200,7 @@ static int run(struct bench_worker *w)
 static int open_delay(struct bench_worker *w)
 {
 	const char *spec[MST_BENCH_DELAYS];
-	char why[512];
+	struct mst_reason why;
 	struct mst_delay_options options = {
 		.spec = spec,
 		.spec_count = w->plan->delay_count,
@@ -210,9 +210,9 @@ static int open_delay(struct bench_worker *w)
 
 	for (uint32_t i = 0; i < w->plan->delay_count; i++)
 		spec[i] = w->plan->delay[i];
-	int rc = mst_delay_new(&options, &w->delay, why, sizeof(why));
+	int rc = mst_delay_new(&options, &w->delay, &why);
 	if (rc < 0)
-		mst_error("%s", why);
+		mst_error("%s", why.text);
 	return rc;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "tools/checkpoint/options.h"
 #include "tools/checkpoint/stock.h"
 #include "tools/command.h"
@@ -56,11 +57,11 @@ static int judge(const struct mst_stock *s)
 
 static int list(const char *dir, const struct mst_checkpoint_options *o)
 {
-	char why[MST_CHECKPOINT_WHY_LEN];
+	struct mst_reason why;
 	struct mst_stock stock;
 
-	if (mst_stock_take(dir, o->verify, o->tensors, &stock, why, sizeof(why)) != 0) {
-		mst_error("%s", why);
+	if (mst_stock_take(dir, o->verify, o->tensors, &stock, &why) != 0) {
+		mst_error("%s", why.text);
 		return MST_EXIT_FAILED;
 	}
 	int exit_status = tell(&stock, o) == 0 ? judge(&stock) : MST_EXIT_FAILED;
@@ -90,7 +91,7 @@ int mst_checkpoint_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_checkpoint_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_operands_read(&parsed, argc, argv, &operands);
-	int exit_status = rc < 0 ? mst_refuse("checkpoint", "%s", parsed.why)
+	int exit_status = rc < 0 ? mst_refuse("checkpoint", "%s", parsed.why.text)
 				 : check_and_list(&options, &operands);
 	mst_options_free(&parsed);
 	return exit_status;

@@ -32,13 +32,12 @@ const char *mst_stock_state(const struct mst_stock *s, const struct mst_stock_ro
 static void look(const struct mst_stock *s, struct mst_stock_row *row)
 {
 	mst_checkpoint_manifest_init(&row->m);
-	int rc = mst_checkpoint_manifest_read(s->dir, row->version, &row->m, row->why,
-					      sizeof(row->why));
+	int rc = mst_checkpoint_manifest_read(s->dir, row->version, &row->m, &row->why);
 	row->known = rc == 0;
 	if (rc == 0)
-		rc = mst_checkpoint_check(s->dir, &row->m, row->why, sizeof(row->why));
+		rc = mst_checkpoint_check(s->dir, &row->m, &row->why);
 	if (rc == 0 && s->verified)
-		rc = mst_checkpoint_verify(s->dir, &row->m, row->why, sizeof(row->why));
+		rc = mst_checkpoint_verify(s->dir, &row->m, &row->why);
 	row->fine = rc == 0;
 }
 
@@ -51,8 +50,7 @@ static int keep_headers(const struct mst_stock *s, struct mst_stock_row *row)
 	if (row->file == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < row->m.parts && row->fine; i++) {
-		row->fine = mst_part_file_open(s->dir, row->m.part[i].file, &f, row->why,
-					       sizeof(row->why)) == 0;
+		row->fine = mst_part_file_open(s->dir, row->m.part[i].file, &f, &row->why) == 0;
 		if (!row->fine)
 			continue;
 		row->file[row->files++] = f.header;
@@ -86,11 +84,11 @@ static int look_at_all(struct mst_stock *s, const uint64_t *version, bool tensor
 	return rc;
 }
 
-int mst_stock_take(const char *dir, bool verify, bool tensors, struct mst_stock *out, char *why,
-		   size_t len)
+int mst_stock_take(const char *dir, bool verify, bool tensors, struct mst_stock *out,
+		   struct mst_reason *why)
 {
 	uint64_t *version = NULL;
-	int count = mst_checkpoint_versions(dir, &version, why, len);
+	int count = mst_checkpoint_versions(dir, &version, why);
 
 	*out = (struct mst_stock){ .dir = dir, .verified = verify };
 	if (count < 0)
@@ -100,7 +98,7 @@ int mst_stock_take(const char *dir, bool verify, bool tensors, struct mst_stock 
 	int rc = out->row != NULL ? look_at_all(out, version, tensors) : -ENOMEM;
 	free(version);
 	if (rc != 0) {
-		(void)snprintf(why, len, "no memory for what is in %s", dir);
+		mst_reason_set(why, "no memory for what is in %s", dir);
 		mst_stock_free(out);
 	}
 	return rc;

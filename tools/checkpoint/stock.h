@@ -5,7 +5,6 @@
 
 #include <jansson.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -18,7 +17,7 @@ struct mst_stock_row {
 	bool known;                       /* the manifest could be read */
 	bool fine;                        /* and all that was looked at is in order */
 	struct mst_checkpoint_manifest m; /* if it is known */
-	char why[MST_CHECKPOINT_WHY_LEN]; /* if it is not fine */
+	struct mst_reason why;            /* if it is not fine */
 	uint32_t files;                   /* whose tensors are listed; 0: they are not */
 	struct mst_tensor_file *file;     /* [files], a header of each part */
 };
@@ -33,8 +32,8 @@ struct mst_stock {
 /* Looks at every checkpoint below @dir. @verify: read the data. @tensors: keep the headers of the
  * newest one that is fine.
  * Return: 0; or -errno with @why: the directory cannot be listed, or there is no memory. */
-int mst_stock_take(const char *dir, bool verify, bool tensors, struct mst_stock *out, char *why,
-		   size_t len);
+int mst_stock_take(const char *dir, bool verify, bool tensors, struct mst_stock *out,
+		   struct mst_reason *why);
 void mst_stock_free(struct mst_stock *s);
 
 /* The bytes of all parts. */

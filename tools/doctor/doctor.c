@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "common/config/option.h"
 #include "tools/command.h"
 #include "tools/doctor/print.h"
@@ -39,10 +40,10 @@ static struct mst_doctor_wish wish_of(const struct mst_doctor_options *o)
 }
 
 /* What a worker would take from its environment. */
-static int take_environment(struct mst_doctor_options *o, char *why, size_t why_len)
+static int take_environment(struct mst_doctor_options *o, struct mst_reason *why)
 {
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
-	int rc = mst_fabric_environment(&fabric, why, why_len);
+	int rc = mst_fabric_environment(&fabric, why);
 
 	if (o->devices == NULL)
 		o->devices = fabric.devices;
@@ -86,17 +87,17 @@ static int examine(const struct mst_doctor_facts *facts, const struct mst_doctor
 static int doctor(struct mst_doctor_options *o, const char *operand)
 {
 	struct mst_doctor_facts facts;
-	char why[300];
+	struct mst_reason why;
 
 	if (o->help)
 		return print_help();
 	if (operand != NULL)
 		return mst_refuse("doctor", "what is \"%.60s\"? muster doctor takes options only",
 				  operand);
-	if (mst_doctor_options_check(o, why, sizeof(why)) < 0)
-		return mst_refuse("doctor", "%s", why);
-	if (take_environment(o, why, sizeof(why)) != 0)
-		return mst_refuse("doctor", "%s", why);
+	if (mst_doctor_options_check(o, &why) < 0)
+		return mst_refuse("doctor", "%s", why.text);
+	if (take_environment(o, &why) != 0)
+		return mst_refuse("doctor", "%s", why.text);
 	if (mst_doctor_gather(&facts) < 0) {
 		mst_error("no memory to look around");
 		return MST_EXIT_FAILED;
@@ -116,7 +117,7 @@ int mst_doctor_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_doctor_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_options_argv(&parsed, argc, argv, &operand);
-	int exit_status = rc < 0 ? mst_refuse("doctor", "%s", parsed.why)
+	int exit_status = rc < 0 ? mst_refuse("doctor", "%s", parsed.why.text)
 				 : doctor(&options, argv[operand]);
 	mst_options_free(&parsed);
 	return exit_status;

@@ -88,12 +88,14 @@ struct mst_doctor_facts {
 	char thp[16], thp_shmem[16];    /* the words chosen; "": not told */
 	uint64_t huge_free, huge_bytes; /* free pages of hugetlbfs, and the size of one */
 
-	char directory[128];     /* where sockets of listeners over shared memory lie */
-	char directory_why[512]; /* why sockets cannot lie there, and what fixes it; "": they can */
+	char directory[128]; /* where sockets of listeners over shared memory lie */
+	/* Why sockets cannot lie there, and what fixes it; "": they can. */
+	struct mst_reason directory_why;
 	uint64_t files_soft, files_hard, files_open; /* descriptors; MST_DOCTOR_UNLIMITED */
 
-	bool has_certificate;      /* files of TLS are named */
-	char certificate_why[512]; /* why they cannot be used, and what fixes it; "": they can */
+	bool has_certificate; /* files of TLS are named */
+	/* Why they cannot be used, and what fixes it; "": they can. */
+	struct mst_reason certificate_why;
 	struct mst_principal identity; /* what the certificate says */
 };
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "common/host/descriptors.h"
 #include "common/transport/shm/shm.h"
@@ -113,9 +114,9 @@ static void read_process(struct mst_doctor_facts *out)
 	out->files_open = mst_host_descriptors_open("");
 	mst_why_clear();
 	if (mst_shm_directory(-1, directory) < 0)
-		(void)snprintf(out->directory_why, sizeof(out->directory_why), "%s", mst_why());
+		mst_reason_set(&out->directory_why, "%s", mst_why());
 	(void)snprintf(out->directory, sizeof(out->directory), "%s", directory);
-	mst_text_clean(out->directory_why); /* the environment has named it */
+	mst_text_clean(out->directory_why.text); /* the environment has named it */
 	mst_text_clean(out->directory);
 }
 
@@ -125,9 +126,8 @@ void mst_doctor_read_certificate(const struct mst_tls_files *files, struct mst_d
 	struct mst_tls_files all = *files;
 
 	mst_tls_files_environment(&all);
-	int rc = mst_credentials_load(&all, &own, out->certificate_why,
-				      sizeof(out->certificate_why));
-	mst_text_clean(out->certificate_why);
+	int rc = mst_credentials_load(&all, &own, &out->certificate_why);
+	mst_text_clean(out->certificate_why.text);
 	out->has_certificate = rc != 0 || own != NULL;
 	if (own != NULL)
 		mst_credentials_principal(own, &out->identity);

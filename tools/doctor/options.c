@@ -2,9 +2,10 @@
 #include "tools/doctor/options.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <stddef.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "common/config/shared_rows.h"
 #include "common/transport/tls/options.h"
 #include "common/transport/transport.h"
@@ -84,20 +85,14 @@ const struct mst_option mst_doctor_table[] = {
 	{ .name = NULL },
 };
 
-static int refuse(char *why, size_t len, const char *reason)
-{
-	(void)snprintf(why, len, "%s", reason);
-	return -EINVAL;
-}
-
-int mst_doctor_options_check(const struct mst_doctor_options *o, char *why, size_t why_len)
+int mst_doctor_options_check(const struct mst_doctor_options *o, struct mst_reason *why)
 {
 	if ((o->workers == 0) != (o->elems == 0))
-		return refuse(why, why_len, "--workers and --elems belong together");
+		return mst_reason_fail(why, -EINVAL, "--workers and --elems belong together");
 	if (o->peer != NULL && o->listen)
-		return refuse(why, why_len, "--listen on one host, --peer on the other");
+		return mst_reason_fail(why, -EINVAL, "--listen on one host, --peer on the other");
 	if (o->peer != NULL && mst_transport_of(o->peer) == NULL) {
-		(void)snprintf(why, why_len,
+		mst_reason_set(why,
 			       "--peer %.100s: not an address that muster doctor --listen prints",
 			       o->peer);
 		return -EINVAL;

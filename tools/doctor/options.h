@@ -4,7 +4,6 @@
 #define MST_TOOLS_DOCTOR_OPTIONS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/config/option.h"
@@ -28,7 +27,7 @@ struct mst_doctor_options {
 extern const struct mst_option mst_doctor_table[];
 
 /* What one row cannot check. @why: a sentence. Return: 0 or -EINVAL. */
-int mst_doctor_options_check(const struct mst_doctor_options *o, char *why, size_t why_len);
+int mst_doctor_options_check(const struct mst_doctor_options *o, struct mst_reason *why);
 
 /* Does standard output belong to the JSON? */
 bool mst_doctor_prints_json(const struct mst_doctor_options *o);

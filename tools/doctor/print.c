@@ -69,7 +69,7 @@ static json_t *try_json(const struct mst_doctor_try *t)
 
 	return json_pack("{s:s, s:s, s:s, s:b, s:s, s:I, s:I, s:f, s:f, s:I, s:s, s:s, s:I}",
 			 "check", t->check, "transport", t->transport, "subject", t->subject, "ok",
-			 t->error == 0, "why", r->why, "bytes", (json_int_t)MST_WRITE_BYTES,
+			 t->error == 0, "why", r->why.text, "bytes", (json_int_t)MST_WRITE_BYTES,
 			 "wrong", (json_int_t)r->wrong_bytes, "latency_us",
 			 (double)r->latency_ns / 1e3, "gbs", r->bytes_per_s / 1e9, "mtu",
 			 (json_int_t)t->own.mtu, "peer_host", r->peer.host, "peer_port",

@@ -27,9 +27,9 @@ static const char *mend_in(const char *reason)
 
 static void judge_directory(const struct mst_doctor_facts *f, struct mst_findings *out)
 {
-	const char *mend = mend_in(f->directory_why);
+	const char *mend = mend_in(f->directory_why.text);
 
-	if (f->directory_why[0] == '\0') {
+	if (f->directory_why.text[0] == '\0') {
 		(void)mst_finding_add(out, MST_FINDING_OK, MST_DOCTOR_DIRECTORY,
 				      "%s keeps sockets of jobs on this host from other users",
 				      f->directory);
@@ -39,8 +39,8 @@ static void judge_directory(const struct mst_doctor_facts *f, struct mst_finding
 		out, MST_FINDING_FAIL, MST_DOCTOR_DIRECTORY,
 		"no place for the sockets of jobs over shared memory");
 	mst_finding_cause(new, "%.*s",
-			  (int)(mend != NULL ? mend - f->directory_why : (ptrdiff_t)300),
-			  f->directory_why);
+			  (int)(mend != NULL ? mend - f->directory_why.text : (ptrdiff_t)300),
+			  f->directory_why.text);
 	mst_finding_mend(new, "%s", mend != NULL ? mend + 2 : "set XDG_RUNTIME_DIR");
 }
 
@@ -63,10 +63,10 @@ static void judge_certificate(const struct mst_doctor_facts *f, const struct mst
 	if (!f->has_certificate)
 		return;
 	mst_roles_text(f->identity.roles, roles);
-	if (f->certificate_why[0] != '\0') {
+	if (f->certificate_why.text[0] != '\0') {
 		struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, "identity",
 							  "the files of TLS cannot be used");
-		mst_finding_cause(new, "%s", f->certificate_why);
+		mst_finding_cause(new, "%s", f->certificate_why.text);
 		mst_finding_mend(new, "muster key new DIR makes files for a job; muster key show "
 				      "FILE says what a certificate holds");
 	} else if ((f->identity.roles & needs[wish->role].role) == 0) {

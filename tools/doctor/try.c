@@ -219,7 +219,7 @@ static void judge_failure(const struct mst_doctor_try *t, struct mst_findings *o
 						  mst_bytes_text(MST_WRITE_BYTES).text);
 
 	mst_finding_subject(new, "%s", t->subject);
-	mst_finding_cause(new, "%s", t->report.why);
+	mst_finding_cause(new, "%s", t->report.why.text);
 	if (t->error == -EBADMSG && (network == NULL || !network->within_host))
 		mst_finding_mend(new, "no gradient may pass here: other cable, port, driver or "
 				      "firmware");

@@ -39,7 +39,7 @@ static int fail(struct mst_write_report *report, int error, const char *fmt, ...
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(report->why, sizeof(report->why), fmt, args);
+	mst_reason_vset(&report->why, fmt, args);
 	va_end(args);
 	return error;
 }
@@ -73,7 +73,8 @@ static int await(struct write_test *c, uint32_t imm, bool sent)
 		}
 		if (ev.kind == MST_LOST)
 			return fail(c->report, ev.error, "%s: %s", c->address,
-				    c->link->why[0] != '\0' ? c->link->why : strerror(-ev.error));
+				    c->link->why.text[0] != '\0' ? c->link->why.text
+								 : strerror(-ev.error));
 		answered |= ev.kind == MST_ARRIVED && ev.imm == imm;
 		sent |= ev.kind == MST_SENT;
 	}

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/transport/transport.h"
 
 #define MST_WRITE_BYTES ((uint64_t)1 << 20)
@@ -32,7 +33,7 @@ struct mst_write_side {
 
 /* The result of one test, at the end that dialled. */
 struct mst_write_report {
-	char why[MST_WHY_LEN];      /* after a failure: a sentence */
+	struct mst_reason why;      /* after a failure: a sentence */
 	uint64_t wrong_bytes;       /* as the peer counted them */
 	uint64_t latency_ns;        /* half a round trip of 8 bytes, the median */
 	double bytes_per_s;         /* one write of MST_WRITE_BYTES after the other */

@@ -32,7 +32,7 @@ static int print_help(void)
 static int make(const struct mst_key_options *options, const char *dir)
 {
 	struct mst_authority_cfg cfg = { .dir = dir, .name = options->name, .days = options->days };
-	char why[512];
+	struct mst_reason why;
 
 	if (options->name[0] == '\0' || strlen(options->name) > NAME_LEN_MAX ||
 	    !mst_text_is_clean(options->name))
@@ -41,9 +41,9 @@ static int make(const struct mst_key_options *options, const char *dir)
 			"option --name: 1 to %u characters without control characters are "
 			"wanted",
 			NAME_LEN_MAX);
-	int rc = mst_authority_new(&cfg, why, sizeof(why));
+	int rc = mst_authority_new(&cfg, &why);
 	if (rc != 0) {
-		mst_error("%s", why);
+		mst_error("%s", why.text);
 		return rc == -EINVAL ? MST_EXIT_USAGE : MST_EXIT_FAILED;
 	}
 	(void)printf("%s holds ca, server, worker, operator and observer, each .pem and .key, "
@@ -57,10 +57,11 @@ static int make(const struct mst_key_options *options, const char *dir)
 static bool show_file(const char *path)
 {
 	struct mst_certificate c;
-	char why[512], roles[MST_ROLES_TEXT_LEN];
+	char roles[MST_ROLES_TEXT_LEN];
+	struct mst_reason why;
 
-	if (mst_certificate_read(path, &c, why, sizeof(why)) != 0) {
-		mst_error("%s", why);
+	if (mst_certificate_read(path, &c, &why) != 0) {
+		mst_error("%s", why.text);
 		return false;
 	}
 	mst_roles_text(c.who.roles, roles);
@@ -120,7 +121,8 @@ int mst_key_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_key_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = mst_operands_read(&parsed, argc, argv, &operands);
-	int exit_status = rc < 0 ? mst_refuse("key", "%s", parsed.why) : key(&options, &operands);
+	int exit_status = rc < 0 ? mst_refuse("key", "%s", parsed.why.text)
+				 : key(&options, &operands);
 	mst_options_free(&parsed);
 	return exit_status;
 }

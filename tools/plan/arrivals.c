@@ -64,8 +64,8 @@ static int by_cell(const void *a, const void *b)
 
 /* A trace has one time for each rank and step. In a recording a rank may contribute twice on a
  * version, of which the first tells how long it takes from the start of the step. */
-static int check_repeats(struct mst_arrival_rows *rows, struct mst_arrivals *a, char *why,
-			 size_t len)
+static int check_repeats(struct mst_arrival_rows *rows, struct mst_arrivals *a,
+			 struct mst_reason *why)
 {
 	struct mst_arrival_row *r = rows->row;
 	size_t kept = 0;
@@ -74,7 +74,7 @@ static int check_repeats(struct mst_arrival_rows *rows, struct mst_arrivals *a, 
 		bool again = kept > 0 && r[i].step == r[kept - 1].step &&
 			     r[i].rank == r[kept - 1].rank;
 		if (again && !rows->recorded) {
-			(void)snprintf(why, len,
+			mst_reason_set(why,
 				       "line %" PRIu32 " repeats worker %" PRIu32
 				       " of step %" PRIu64 ", which line %" PRIu32 " has",
 				       r[i].line, r[i].rank, r[i].step, r[kept - 1].line);
@@ -132,8 +132,8 @@ static void number_steps(struct mst_arrival_rows *rows, struct mst_arrivals *a)
 }
 
 /* A trace whose workers are numbered from 1 would have a worker 0 that never comes. */
-static int check_ranks(const struct mst_arrival_rows *rows, const struct mst_arrivals *a, char *why,
-		       size_t len)
+static int check_ranks(const struct mst_arrival_rows *rows, const struct mst_arrivals *a,
+		       struct mst_reason *why)
 {
 	bool *seen = calloc(a->ranks, sizeof(*seen));
 	uint32_t rank = 0;
@@ -147,33 +147,33 @@ static int check_ranks(const struct mst_arrival_rows *rows, const struct mst_arr
 	free(seen);
 	if (rank == a->ranks)
 		return 0;
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "worker %" PRIu32 " has no line, though worker %" PRIu32
 		       " has: number the workers from 0, without gaps",
 		       rank, a->ranks - 1);
 	return -EINVAL;
 }
 
-static int check_size(const struct mst_arrival_rows *rows, struct mst_arrivals *a, char *why,
-		      size_t len)
+static int check_size(const struct mst_arrival_rows *rows, struct mst_arrivals *a,
+		      struct mst_reason *why)
 {
 	uint64_t cells = (uint64_t)a->steps * a->ranks;
 
 	a->absent = cells - rows->count;
 	if (a->steps < 2 || a->ranks < 2)
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "there are %" PRIu32 " steps and %" PRIu32
 			       " workers: a plan takes at least two of each",
 			       a->steps, a->ranks);
 	else if (cells > MST_ARRIVAL_CELLS_MAX)
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "%" PRIu32 " steps of %" PRIu32 " workers are %" PRIu64
 			       " times, more than %u: read a part of the steps, with --from and "
 			       "--to",
 			       a->steps, a->ranks, cells, MST_ARRIVAL_CELLS_MAX);
 	else if ((double)rows->count < MST_ARRIVAL_SHARE_MIN * (double)cells ||
 		 (double)rows->count < MST_ARRIVAL_STEP_MIN * a->steps)
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "of the %" PRIu64 " times of %" PRIu32 " steps and %" PRIu32
 			       " workers %" PRIu64 " are missing, which leaves too few%s",
 			       cells, a->steps, a->ranks, a->absent,
@@ -188,7 +188,7 @@ static int check_size(const struct mst_arrival_rows *rows, struct mst_arrivals *
 
 /* ---- tables ---- */
 
-static int make_tables(struct mst_arrivals *a, char *why, size_t len)
+static int make_tables(struct mst_arrivals *a, struct mst_reason *why)
 {
 	size_t cells = (size_t)a->steps * a->ranks;
 
@@ -198,7 +198,7 @@ static int make_tables(struct mst_arrivals *a, char *why, size_t len)
 	a->rank_at_least = calloc(a->ranks, sizeof(*a->rank_at_least));
 	if (a->us != NULL && a->sorted != NULL && a->at_least != NULL && a->rank_at_least != NULL)
 		return 0;
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "no memory for %zu times, twice (%zu MiB): read a part of the steps, with "
 		       "--from and --to",
 		       cells, 2 * cells * sizeof(*a->us) >> 20);
@@ -291,28 +291,29 @@ static int fill_tables(const struct mst_arrival_rows *rows, struct mst_arrivals 
 	return rc;
 }
 
-int mst_arrivals_new(struct mst_arrival_rows *rows, struct mst_arrivals *out, char *why, size_t len)
+int mst_arrivals_new(struct mst_arrival_rows *rows, struct mst_arrivals *out,
+		     struct mst_reason *why)
 {
 	struct mst_arrivals a = { 0 };
 
 	if (rows->count > 0)
 		qsort(rows->row, rows->count, sizeof(*rows->row), by_cell);
-	int rc = check_repeats(rows, &a, why, len);
+	int rc = check_repeats(rows, &a, why);
 	if (rc != 0)
 		return rc;
 	count_gap(rows, &a);
 	if (rows->recorded)
 		drop_open(rows, &a);
 	number_steps(rows, &a);
-	rc = check_size(rows, &a, why, len);
+	rc = check_size(rows, &a, why);
 	if (rc == 0)
-		rc = check_ranks(rows, &a, why, len);
+		rc = check_ranks(rows, &a, why);
 	if (rc == 0)
-		rc = make_tables(&a, why, len);
+		rc = make_tables(&a, why);
 	if (rc == 0)
 		rc = fill_tables(rows, &a);
 	if (rc == 0 && a.sorted[(size_t)a.steps * a.ranks - 1] <= 0) {
-		(void)snprintf(why, len, "all times are 0");
+		mst_reason_set(why, "all times are 0");
 		rc = -EINVAL;
 	}
 	if (rc != 0) {

@@ -16,6 +16,7 @@
 #ifndef MST_TOOLS_PLAN_ARRIVALS_H
 #define MST_TOOLS_PLAN_ARRIVALS_H
 
+#include "common/base/reason.h"
 #include "tools/plan/rows.h"
 
 #define MST_ARRIVAL_CELLS_MAX 8388608u /* steps x ranks: 128 MiB for both tables */
@@ -42,8 +43,8 @@ struct mst_arrivals {
 /* Makes the tables. Sorts the rows.
  * @why: on failure what is wrong, in words, without the name of the file.
  * Return: 0, -EINVAL or -ENOMEM. */
-int mst_arrivals_new(struct mst_arrival_rows *rows, struct mst_arrivals *out, char *why,
-		     size_t len);
+int mst_arrivals_new(struct mst_arrival_rows *rows, struct mst_arrivals *out,
+		     struct mst_reason *why);
 void mst_arrivals_free(struct mst_arrivals *a); /* accepts zeroed memory */
 
 /* The time of a rank in a step, or a lower bound of it. */

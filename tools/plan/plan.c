@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "tools/command.h"
 #include "tools/plan/options.h"
 #include "tools/plan/print.h"
@@ -30,17 +31,17 @@ static int read_rows(const struct mst_plan_options *o, struct mst_arrival_rows *
 				    .to = o->to != 0 ? o->to : UINT64_MAX,
 				    .pair = (enum mst_rows_pair)o->pair };
 	FILE *f = fopen(o->trace, "re");
-	char why[WHY_LEN];
+	struct mst_reason why;
 
 	if (f == NULL) {
 		int error = -errno;
 		mst_error("cannot open %s: %s", o->trace, strerror(errno));
 		return error;
 	}
-	int rc = mst_rows_read(f, &cfg, out, why, sizeof(why));
+	int rc = mst_rows_read(f, &cfg, out, &why);
 	(void)fclose(f);
 	if (rc != 0)
-		mst_error("%s: %s", o->trace, why);
+		mst_error("%s: %s", o->trace, why.text);
 	return rc;
 }
 
@@ -143,13 +144,13 @@ static int plan(const struct mst_plan_options *o)
 	struct mst_arrival_rows rows = { 0 };
 	struct mst_arrivals arrivals = { 0 };
 	struct mst_plan_report report = { .trace = o->trace, .rows = &rows };
-	char why[WHY_LEN];
+	struct mst_reason why;
 	int rc = read_rows(o, &rows);
 
 	if (rc == 0) {
-		rc = mst_arrivals_new(&rows, &arrivals, why, sizeof(why));
+		rc = mst_arrivals_new(&rows, &arrivals, &why);
 		if (rc != 0)
-			mst_error("%s: %s", o->trace, why);
+			mst_error("%s: %s", o->trace, why.text);
 	}
 	if (rc == 0)
 		rc = advise(o, &report, &arrivals);
@@ -181,11 +182,12 @@ int mst_plan_command(int argc, char **argv)
 		return MST_EXIT_FAILED;
 	int rc = mst_options_argv(&parsed, argc, argv, &operand);
 	if (rc == 0 && operand < argc) {
-		(void)snprintf(parsed.why, sizeof(parsed.why),
-			       "what is \"%.60s\"? the file follows --trace", argv[operand]);
+		mst_reason_set(&parsed.why, "what is \"%.60s\"? the file follows --trace",
+			       argv[operand]);
 		rc = -EINVAL;
 	}
-	int exit_status = rc < 0 ? mst_refuse("plan", "%s", parsed.why) : check_and_plan(&options);
+	int exit_status = rc < 0 ? mst_refuse("plan", "%s", parsed.why.text)
+				 : check_and_plan(&options);
 	mst_options_free(&parsed);
 	return exit_status;
 }

@@ -33,19 +33,17 @@ struct row_reader {
 	char text[LINE_BYTES];
 	char *cell[COLUMNS_MAX];
 	unsigned cells;
-	char *why;
-	size_t len;
+	struct mst_reason *why;
 };
 
 static int refuse(struct row_reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 static int refuse(struct row_reader *r, const char *fmt, ...)
 {
 	va_list args;
-	int used = snprintf(r->why, r->len, "line %" PRIu32 ": ", r->line);
 
+	mst_reason_set(r->why, "line %" PRIu32 ": ", r->line);
 	va_start(args, fmt);
-	if (used > 0 && (size_t)used < r->len)
-		(void)vsnprintf(r->why + used, r->len - (size_t)used, fmt, args);
+	mst_reason_vadd(r->why, fmt, args);
 	va_end(args);
 	return -EINVAL;
 }
@@ -131,7 +129,7 @@ static int read_header(struct row_reader *r)
 	int rc = next_line(r);
 
 	if (rc == 0) {
-		(void)snprintf(r->why, r->len, "the file is empty: %s", KINDS);
+		mst_reason_set(r->why, "the file is empty: %s", KINDS);
 		return -EINVAL;
 	}
 	skip_mark(r);
@@ -313,19 +311,19 @@ static int read_all(struct row_reader *r)
 	return rc;
 }
 
-int mst_rows_read(FILE *f, const struct mst_rows_cfg *cfg, struct mst_arrival_rows *out, char *why,
-		  size_t len)
+int mst_rows_read(FILE *f, const struct mst_rows_cfg *cfg, struct mst_arrival_rows *out,
+		  struct mst_reason *why)
 {
 	struct mst_arrival_rows rows = { 0 };
-	struct row_reader r = { .f = f, .cfg = cfg, .rows = &rows, .why = why, .len = len };
+	struct row_reader r = { .f = f, .cfg = cfg, .rows = &rows, .why = why };
 	int rc = read_all(&r);
 
 	free(r.nth);
 	if (rc == -ENOMEM)
-		(void)snprintf(why, len, "no memory for %zu rows (%zu MiB)", 2 * rows.room,
+		mst_reason_set(why, "no memory for %zu rows (%zu MiB)", 2 * rows.room,
 			       2 * rows.room * sizeof(*rows.row) >> 20);
 	else if (rc != 0 && rc != -EINVAL)
-		(void)snprintf(why, len, "cannot read it: %s", strerror(-rc));
+		mst_reason_set(why, "cannot read it: %s", strerror(-rc));
 	if (rc != 0) {
 		mst_rows_free(&rows);
 		return rc;

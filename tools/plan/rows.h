@@ -18,6 +18,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "common/base/reason.h"
+
 #define MST_ARRIVAL_ROWS_MAX 4194304u /* 128 MiB */
 #define MST_ARRIVAL_RANKS_MAX 65536u  /* as many as a ledger can have */
 #define MST_ARRIVAL_MAX_US 1e15       /* 31 years */
@@ -55,8 +57,8 @@ struct mst_arrival_rows {
 /* Reads all of @f.
  * @why: on failure what is wrong, in words, without the name of the file.
  * Return: 0; -EINVAL; -ENOMEM; the errno of reading. */
-int mst_rows_read(FILE *f, const struct mst_rows_cfg *cfg, struct mst_arrival_rows *out, char *why,
-		  size_t len);
+int mst_rows_read(FILE *f, const struct mst_rows_cfg *cfg, struct mst_arrival_rows *out,
+		  struct mst_reason *why);
 void mst_rows_free(struct mst_arrival_rows *rows); /* accepts zeroed memory */
 
 #endif

@@ -414,7 +414,7 @@ int mst_request_command(int argc, char **argv)
 	if (mst_options_init(&parsed, r->table, &line) < 0)
 		return MST_EXIT_FAILED;
 	if (mst_operands_read(&parsed, argc, argv, &operands) < 0)
-		exit_status = mst_refuse(r->name, "%s", parsed.why);
+		exit_status = mst_refuse(r->name, "%s", parsed.why.text);
 	else
 		exit_status = line.help ? print_help(r) : ask(r, &operands, &line);
 	mst_options_free(&parsed);

@@ -87,19 +87,19 @@ static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *c
 	return rc;
 }
 
-static int not_started(int error, char *why, size_t why_len)
+static int not_started(int error, struct mst_reason *why)
 {
-	char program[PATH_MAX], cause[400];
+	char program[PATH_MAX];
+	struct mst_reason cause;
 
 	find_program(program, sizeof(program));
-	(void)snprintf(why, why_len, "cannot start %s: %s%s", program,
-		       mst_host_tasks_failed(error, cause, sizeof(cause)),
+	mst_reason_set(why, "cannot start %s: %s%s", program, mst_host_tasks_failed(error, &cause),
 		       error == -EAGAIN ? "" : "; MUSTER_MUSTERD may name the program");
 	return error;
 }
 
 int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
-		     const struct mst_daemon_cfg *cfg, char *why, size_t why_len)
+		     const struct mst_daemon_cfg *cfg, struct mst_reason *why)
 {
 	char workers[16], listen[160];
 	char *more[] = { workers, listen, NULL };
@@ -110,7 +110,7 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 	if (pipe2(ends, O_CLOEXEC) < 0) {
 		int rc = -errno;
 
-		(void)snprintf(why, why_len, "no pipe to musterd: %s", strerror(errno));
+		mst_reason_set(why, "no pipe to musterd: %s", strerror(errno));
 		return rc;
 	}
 	(void)fcntl(ends[0], F_SETFL, O_NONBLOCK);
@@ -118,7 +118,7 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 	(void)close(ends[1]);
 	if (rc < 0) {
 		(void)close(ends[0]);
-		return not_started(rc, why, why_len);
+		return not_started(rc, why);
 	}
 	*d = (struct mst_daemon){ .ready_fd = ends[0] };
 	return 0;
@@ -126,7 +126,7 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 
 /* Resets the options of the whole job, which only the leader may have. All others are passed on. */
 int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_cfg *cfg,
-			      const char *leader, char *why, size_t why_len)
+			      const char *leader, struct mst_reason *why)
 {
 	char join[176], one[] = "--servers=1", even[] = "--partition=even",
 			none[] = "--record=", finish[] = "--finish=worker";
@@ -134,7 +134,7 @@ int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_c
 
 	(void)snprintf(join, sizeof(join), "--join=%s", leader);
 	int rc = spawn_program(child, cfg, more, -1);
-	return rc < 0 ? not_started(rc, why, why_len) : 0;
+	return rc < 0 ? not_started(rc, why) : 0;
 }
 
 /* The first line, if it is whole. Return: 1, 0 not yet, -EPROTO it is another line. */

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "common/base/reason.h"
 #include "tools/run/children.h"
 
 struct mst_daemon_cfg {
@@ -22,7 +23,7 @@ struct mst_daemon_cfg {
 /* A follower of the job, beside a leader that listens at @leader: nothing is heard of it but its
  * exit. As mst_daemon_start(); `listen` is not looked at. */
 int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_cfg *cfg,
-			      const char *leader, char *why, size_t why_len);
+			      const char *leader, struct mst_reason *why);
 
 struct mst_daemon {
 	int ready_fd; /* -1: nothing more to hear */
@@ -32,7 +33,7 @@ struct mst_daemon {
 
 /* Starts it as @child. Return: 0, or why it could not be executed (said in @why). */
 int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
-		     const struct mst_daemon_cfg *cfg, char *why, size_t why_len);
+		     const struct mst_daemon_cfg *cfg, struct mst_reason *why);
 
 /* Reads what has come on ready_fd. Never blocks. Return: 1 it listens on @address; 0 not yet;
  * -EPIPE it closed the descriptor without a word, -EPROTO it said something else. */

@@ -2,7 +2,6 @@
 #include "tools/run/options.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,14 +56,14 @@ static int read_file(struct mst_run_line *line, int argc, char **argv)
 	return mst_options_argv(&line->parsed, argc, argv, &operand);
 }
 
-static int explain(int rc, const char *reason, char *why, size_t why_len)
+static int explain(int rc, const char *reason, struct mst_reason *why)
 {
 	if (rc < 0)
-		(void)snprintf(why, why_len, "%s", rc == -ENOMEM ? "no memory" : reason);
+		mst_reason_set(why, "%s", rc == -ENOMEM ? "no memory" : reason);
 	return rc;
 }
 
-int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, char *why, size_t why_len)
+int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, struct mst_reason *why)
 {
 	int operand = argc;
 
@@ -74,15 +73,15 @@ int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, char *wh
 	if (rc == 0)
 		rc = mst_options_argv(&line->parsed, argc, argv, &operand);
 	if (rc < 0)
-		return explain(rc, line->parsed.why, why, why_len);
+		return explain(rc, line->parsed.why.text, why);
 	line->program = &argv[operand];
 	if (line->options.server.config != NULL) {
 		rc = read_file(line, argc, argv);
 		if (rc < 0)
-			return explain(rc, line->file.why, why, why_len);
+			return explain(rc, line->file.why.text, why);
 	}
 	rc = mst_passthrough_collect(&mst_run_passthrough, argv, operand, &line->flags);
-	return explain(rc, "", why, why_len);
+	return explain(rc, "", why);
 }
 
 void mst_run_line_fini(struct mst_run_line *line)

@@ -6,6 +6,7 @@
 #ifndef MST_TOOLS_RUN_OPTIONS_H
 #define MST_TOOLS_RUN_OPTIONS_H
 
+#include "common/base/reason.h"
 #include "common/config/option.h"
 #include "server/options/options.h"
 #include "tools/passthrough.h"
@@ -34,7 +35,7 @@ extern struct mst_passthrough mst_run_passthrough;
 
 /* Reads argv[1..]; argv must outlive the line. @why: a sentence. Call mst_run_line_fini() in any
  * case. Return: 0; -EINVAL; -ENOMEM; or what reading -c FILE gives. */
-int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, char *why, size_t why_len);
+int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, struct mst_reason *why);
 void mst_run_line_fini(struct mst_run_line *line);
 
 /* Is standard output taken by the figures, so that nobody else may write there? */

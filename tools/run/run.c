@@ -32,24 +32,23 @@ static int print_help(void)
 }
 
 /* What only the run can find wrong, and what musterd would, sooner. */
-static int check(const struct mst_run_line *line, char *why, size_t why_len)
+static int check(const struct mst_run_line *line, struct mst_reason *why)
 {
 	if (line->options.server.workers == 0) {
-		(void)snprintf(why, why_len, "how many workers? -n W says it");
+		mst_reason_set(why, "how many workers? -n W says it");
 		return -EINVAL;
 	}
 	if (line->program[0] == NULL) {
-		(void)snprintf(why, why_len,
-			       "no program for the workers: muster run -n %u -- PROGRAM",
+		mst_reason_set(why, "no program for the workers: muster run -n %u -- PROGRAM",
 			       line->options.server.workers);
 		return -EINVAL;
 	}
 	if (!mst_report_may_write(line->options.json)) {
-		(void)snprintf(why, why_len, "option --json: cannot write %s: %s",
-			       line->options.json, strerror(errno));
+		mst_reason_set(why, "option --json: cannot write %s: %s", line->options.json,
+			       strerror(errno));
 		return -EINVAL;
 	}
-	return mst_server_options_check(&line->options.server, why, why_len);
+	return mst_server_options_check(&line->options.server, why);
 }
 
 static int write_json(const struct mst_ending *ending, const char *path)
@@ -161,7 +160,7 @@ static int run(const struct mst_run_line *line)
 
 static int run_line(struct mst_run_line *line)
 {
-	char why[512];
+	struct mst_reason why;
 
 	if (line->options.help)
 		return print_help();
@@ -176,8 +175,8 @@ static int run_line(struct mst_run_line *line)
 		mst_options_print(&server, stdout);
 		return MST_EXIT_DONE;
 	}
-	if (check(line, why, sizeof(why)) < 0)
-		return mst_refuse("run", "%s", why);
+	if (check(line, &why) < 0)
+		return mst_refuse("run", "%s", why.text);
 	mst_log_open("muster", line->options.quiet ? MST_LOG_WARN : MST_LOG_INFO);
 	return run(line);
 }
@@ -185,11 +184,11 @@ static int run_line(struct mst_run_line *line)
 int mst_run_command(int argc, char **argv)
 {
 	struct mst_run_line line;
-	char why[512];
+	struct mst_reason why;
 
 	mst_secure_forget();
-	int rc = mst_run_line_init(&line, argc, argv, why, sizeof(why));
-	int status = rc < 0 ? mst_refuse("run", "%s", why) : run_line(&line);
+	int rc = mst_run_line_init(&line, argc, argv, &why);
+	int status = rc < 0 ? mst_refuse("run", "%s", why.text) : run_line(&line);
 
 	mst_run_line_fini(&line);
 	return status;

@@ -43,8 +43,8 @@ static void print_job(const struct mst_ending *e, FILE *out)
 	const struct mst_status *job = &e->job->job;
 
 	(void)fprintf(out, "%s after %s%s%s\n", mst_ending_state(e),
-		      mst_figure_duration(job->elapsed_ns).text, e->why[0] != '\0' ? ": " : "",
-		      e->why);
+		      mst_figure_duration(job->elapsed_ns).text, e->why.text[0] != '\0' ? ": " : "",
+		      e->why.text);
 	(void)fprintf(out, "policy %s, workers %u, commits %" PRIu64 ", samples %.0f, loss %s\n",
 		      mst_report_policy(job).text, e->workers, job->version, job->samples,
 		      mst_figure_loss(job->loss).text);
@@ -161,7 +161,7 @@ json_t *mst_summary_json(const struct mst_ending *e)
 		failed |= json_array_append_new(ranks, rank_json(e, rank));
 	failed |= json_object_set_new(out, "workers", json_integer(e->workers));
 	failed |= json_object_set_new(out, "state", json_string(mst_ending_state(e)));
-	failed |= json_object_set_new(out, "why", json_string(e->why));
+	failed |= json_object_set_new(out, "why", json_string(e->why.text));
 	failed |= json_object_set_new(out, "signal", json_integer(e->signo));
 	failed |= json_object_set_new(out, "fair_late_share",
 				      mst_report_share(mst_report_late_mean(e->job)));

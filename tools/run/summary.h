@@ -6,13 +6,14 @@
 #include <jansson.h>
 #include <stdio.h>
 
+#include "common/base/reason.h"
 #include "tools/run/children.h"
 #include "tools/watch.h"
 
 struct mst_ending {
 	bool finished;                      /* the job was, and musterd said so */
 	int signo;                          /* the signal that ended the run, or 0 */
-	char why[MST_REASON_LEN];           /* in one sentence */
+	struct mst_reason why;              /* in one sentence */
 	const struct mst_job_snapshot *job; /* the last that musterd told, or a blank one */
 	const struct mst_child *musterd;    /* the leader */
 	const struct mst_child *follower;   /* the servers beside it: [followers] */

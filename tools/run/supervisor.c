@@ -11,6 +11,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "tools/run/supervisor_state.h"
 
@@ -106,11 +107,11 @@ void mst_supervisor_fail(struct mst_supervisor *s, uint64_t when_ns, const char 
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(s->ending.why, sizeof(s->ending.why), fmt, args);
+	mst_reason_vset(&s->ending.why, fmt, args);
 	va_end(args);
-	mst_text_clean(s->ending.why); /* it may name a program as it was typed */
+	mst_text_clean(s->ending.why.text); /* it may name a program as it was typed */
 	mst_progress_clear(&s->progress);
-	mst_error("%s", s->ending.why);
+	mst_error("%s", s->ending.why.text);
 	end_run(s, when_ns);
 }
 
@@ -242,10 +243,11 @@ static void judge_end_of_musterd(struct mst_supervisor *s, const char *fate)
 {
 	int status = mst_supervisor_musterd(s)->status;
 
-	if (status >= 0 || status == -SIGTERM || status == -SIGKILL || s->ending.why[0] != '\0')
+	if (status >= 0 || status == -SIGTERM || status == -SIGKILL ||
+	    s->ending.why.text[0] != '\0')
 		return;
-	(void)snprintf(s->ending.why, sizeof(s->ending.why), "musterd %s while it closed", fate);
-	mst_error("%s", s->ending.why);
+	mst_reason_set(&s->ending.why, "musterd %s while it closed", fate);
+	mst_error("%s", s->ending.why.text);
 }
 
 static void musterd_ended(struct mst_supervisor *s)
@@ -444,11 +446,11 @@ static void conclude(struct mst_supervisor *s, struct mst_ending *out)
 	const struct mst_job_snapshot *known = known_job(s);
 	struct mst_ending *e = &s->ending;
 
-	e->finished = e->why[0] == '\0' && known->job.state == MST_JOB_FINISHED;
+	e->finished = e->why.text[0] == '\0' && known->job.state == MST_JOB_FINISHED;
 	if (e->signo != 0)
-		(void)snprintf(e->why, sizeof(e->why), "by SIG%s", sigabbrev_np(e->signo));
-	else if (e->why[0] == '\0')
-		(void)snprintf(e->why, sizeof(e->why), "%s", known->job.why);
+		mst_reason_set(&e->why, "by SIG%s", sigabbrev_np(e->signo));
+	else if (e->why.text[0] == '\0')
+		mst_reason_set(&e->why, "%s", known->job.why);
 	e->job = known;
 	e->musterd = mst_supervisor_musterd(s);
 	e->follower = mst_supervisor_followers(s);

@@ -19,7 +19,7 @@
 
 static void start_musterd(struct mst_supervisor *s, const char *listen)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 	struct mst_daemon_cfg cfg = {
 		.flags = s->line->flags,
 		.quiet = s->options->quiet,
@@ -32,8 +32,8 @@ static void start_musterd(struct mst_supervisor *s, const char *listen)
 	s->listen = listen;
 	s->deadline_ns = mst_now_ns() + READY_NS;
 	s->deadline_why = "musterd does not say where it listens";
-	if (mst_daemon_start(&s->daemon, mst_supervisor_musterd(s), &cfg, why, sizeof(why)) < 0)
-		mst_supervisor_fail(s, 0, "%s", why);
+	if (mst_daemon_start(&s->daemon, mst_supervisor_musterd(s), &cfg, &why) < 0)
+		mst_supervisor_fail(s, 0, "%s", why.text);
 }
 
 static bool is_free(const char *address)
@@ -58,7 +58,7 @@ static const char *choose_address(const struct mst_supervisor *s)
 #define WORKER_TASKS 2u
 
 /* What starts them is there. What PROGRAM starts besides is not known. */
-static int check_tasks(const struct mst_supervisor *s, char *why, size_t len)
+static int check_tasks(const struct mst_supervisor *s, struct mst_reason *why)
 {
 	uint32_t servers = 1 + s->followers;
 	char who[64];
@@ -69,15 +69,15 @@ static int check_tasks(const struct mst_supervisor *s, char *why, size_t len)
 				    (uint64_t)s->workers * WORKER_TASKS +
 					    (uint64_t)servers * MST_SERVER_THREADS_MIN +
 					    mst_server_options_record(&s->options->server),
-				    "fewer workers", why, len);
+				    "fewer workers", why);
 }
 
 void mst_supervisor_start_musterd(struct mst_supervisor *s)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	if (check_tasks(s, why, sizeof(why)) < 0)
-		mst_supervisor_fail(s, 0, "%s", why);
+	if (check_tasks(s, &why) < 0)
+		mst_supervisor_fail(s, 0, "%s", why.text);
 	else
 		start_musterd(s, choose_address(s));
 }
@@ -128,16 +128,15 @@ static const char *advice(const char *program, int error)
 
 static void start_workers(struct mst_supervisor *s)
 {
-	char cause[400];
+	struct mst_reason cause;
 
 	for (uint32_t rank = 0; rank < s->workers; rank++) {
 		int rc = start_worker(s, rank);
 
 		if (rc < 0) {
-			mst_supervisor_fail(s, 0, "cannot start %s as rank %u: %s%s",
-					    s->line->program[0], rank,
-					    mst_host_tasks_failed(rc, cause, sizeof(cause)),
-					    advice(s->line->program[0], rc));
+			mst_supervisor_fail(
+				s, 0, "cannot start %s as rank %u: %s%s", s->line->program[0], rank,
+				mst_host_tasks_failed(rc, &cause), advice(s->line->program[0], rc));
 			return;
 		}
 	}
@@ -145,7 +144,7 @@ static void start_workers(struct mst_supervisor *s)
 
 static void start_followers(struct mst_supervisor *s)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 	struct mst_daemon_cfg cfg = {
 		.flags = s->line->flags,
 		.quiet = s->options->quiet,
@@ -155,9 +154,9 @@ static void start_followers(struct mst_supervisor *s)
 
 	for (uint32_t i = 0; i < s->followers; i++) {
 		int rc = mst_daemon_start_follower(&mst_supervisor_followers(s)[i], &cfg,
-						   s->address, why, sizeof(why));
+						   s->address, &why);
 		if (rc < 0) {
-			mst_supervisor_fail(s, 0, "%s", why);
+			mst_supervisor_fail(s, 0, "%s", why.text);
 			return;
 		}
 	}
@@ -165,12 +164,12 @@ static void start_followers(struct mst_supervisor *s)
 
 static void musterd_is_up(struct mst_supervisor *s)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	mst_info("musterd listens on %s: %u workers, policy %s", s->address, s->workers,
 		 s->options->server.policy);
-	if (mst_watch_open(s->address, CONNECT_NS, &s->watch, why, sizeof(why)) < 0) {
-		mst_supervisor_fail(s, 0, "%s", why);
+	if (mst_watch_open(s->address, CONNECT_NS, &s->watch, &why) < 0) {
+		mst_supervisor_fail(s, 0, "%s", why.text);
 		return;
 	}
 	s->watching = true;

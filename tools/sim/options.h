@@ -6,6 +6,7 @@
 #ifndef MST_TOOLS_SIM_OPTIONS_H
 #define MST_TOOLS_SIM_OPTIONS_H
 
+#include "common/base/reason.h"
 #include "common/config/option.h"
 #include "server/options/options.h"
 #include "tools/sim/cfg.h"
@@ -47,7 +48,7 @@ extern const struct mst_option mst_sim_table[];
 /* Reads argv[1..] and checks all of it, unless help is wanted; argv must outlive the line. @why: a
  * sentence. Call mst_sim_line_fini() in any case. Return: 0; -EINVAL; -ENOMEM; or what opening a
  * file gives. */
-int mst_sim_line_init(struct mst_sim_line *line, int argc, char **argv, char *why, size_t why_len);
+int mst_sim_line_init(struct mst_sim_line *line, int argc, char **argv, struct mst_reason *why);
 void mst_sim_line_fini(struct mst_sim_line *line);
 
 #endif

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,7 +75,7 @@ static int read_change(const char *text, struct mst_sim_change *out)
 }
 
 int mst_sim_changes_read(struct mst_sim_changes *c, enum mst_sim_change_kind kind,
-			 const struct mst_option_list *list, char *why, size_t why_len)
+			 const struct mst_option_list *list, struct mst_reason *why)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		const char *text = list->item[i];
@@ -85,7 +83,7 @@ int mst_sim_changes_read(struct mst_sim_changes *c, enum mst_sim_change_kind kin
 		bool naps = kind == MST_SIM_NAP;
 
 		if (read_change(text, &one) != 0) {
-			(void)snprintf(why, why_len,
+			mst_reason_set(why,
 				       "option --%s: \"%.60s\" is not a rank and a time, at most a "
 				       "year after the start%s, such as 3@20s%s",
 				       mst_sim_change_option(kind), text,
@@ -93,7 +91,7 @@ int mst_sim_changes_read(struct mst_sim_changes *c, enum mst_sim_change_kind kin
 			return -EINVAL;
 		}
 		if (one.rank >= c->workers) {
-			(void)snprintf(why, why_len,
+			mst_reason_set(why,
 				       "option --%s: \"%.60s\": the ranks of %" PRIu32
 				       " workers are 0 to %" PRIu32,
 				       mst_sim_change_option(kind), text, c->workers,
@@ -133,7 +131,7 @@ static const char *unfit(const struct mst_sim_change *c, const struct mst_sim_ch
 	return frozen && c->kind == MST_SIM_FREEZE ? "this rank is already frozen" : NULL;
 }
 
-int mst_sim_changes_order(struct mst_sim_changes *c, char *why, size_t why_len)
+int mst_sim_changes_order(struct mst_sim_changes *c, struct mst_reason *why)
 {
 	qsort(c->at, c->count, sizeof(*c->at), by_time);
 	for (uint32_t i = 0; i < c->count; i++) {
@@ -143,7 +141,7 @@ int mst_sim_changes_order(struct mst_sim_changes *c, char *why, size_t why_len)
 		const char *wrong = unfit(&c->at[i], before);
 		if (wrong == NULL)
 			continue;
-		(void)snprintf(why, why_len, "option --%s: rank %" PRIu32 " at %s: %s",
+		mst_reason_set(why, "option --%s: rank %" PRIu32 " at %s: %s",
 			       mst_sim_change_option(c->at[i].kind), c->at[i].rank,
 			       mst_figure_duration(c->at[i].at_ns).text, wrong);
 		return -EINVAL;
@@ -178,54 +176,46 @@ static int add(struct mst_sim_switches *s, const struct mst_sim_switch *one, con
 	return 0;
 }
 
-__attribute__((format(printf, 3, 4))) static int refuse(char *why, size_t why_len, const char *fmt,
-							...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, why_len, fmt, args);
-	va_end(args);
-	return -EINVAL;
-}
-
 static bool is_adaptive(const char *text)
 {
 	struct mst_policy policy = { .rule = { .quorum = 0 } };
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	return mst_policy_parse(text, &policy, why, sizeof(why)) == 0 &&
-	       !mst_policy_is_fixed(&policy);
+	return mst_policy_parse(text, &policy, &why) == 0 && !mst_policy_is_fixed(&policy);
 }
 
 int mst_sim_switches_read(struct mst_sim_switches *s, const struct mst_option_list *list,
-			  const struct mst_rule *base, char *why, size_t why_len)
+			  const struct mst_rule *base, struct mst_reason *why)
 {
 	for (uint32_t i = 0; i < list->count; i++) {
 		struct mst_sim_switch one = { .rule = *base };
 		const char *text = list->item[i];
-		char policy[MST_POLICY_LEN], wrong[MST_REASON_LEN];
+		char policy[MST_POLICY_LEN];
+		struct mst_reason wrong;
 		const char *version = split(text, policy, sizeof(policy));
 
 		if (version == NULL || mst_parse_u64(version, &one.version) != 0)
-			return refuse(why, why_len,
-				      "option --switch: \"%.60s\" is not a policy and a version, "
-				      "such as async@500",
-				      text);
+			return mst_reason_fail(
+				why, -EINVAL,
+				"option --switch: \"%.60s\" is not a policy and a version, "
+				"such as async@500",
+				text);
 		if (is_adaptive(policy))
-			return refuse(
-				why, why_len,
+			return mst_reason_fail(
+				why, -EINVAL,
 				"option --switch: \"%.60s\": the policy changes by itself, and "
 				"is for --policy; --switch takes a fixed one, such as "
 				"async@500",
 				text);
-		if (mst_rule_parse(policy, &one.rule, wrong, sizeof(wrong)) != 0)
-			return refuse(why, why_len, "option --switch: \"%.60s\": %s", text, wrong);
+		if (mst_rule_parse(policy, &one.rule, &wrong) != 0)
+			return mst_reason_fail(why, -EINVAL, "option --switch: \"%.60s\": %s", text,
+					       wrong.text);
 		if (add(s, &one, text) != 0)
-			return refuse(why, why_len,
-				      "option --switch: \"%.60s\": there is another switch at "
-				      "version %" PRIu64,
-				      text, one.version);
+			return mst_reason_fail(
+				why, -EINVAL,
+				"option --switch: \"%.60s\": there is another switch at "
+				"version %" PRIu64,
+				text, one.version);
 	}
 	return 0;
 }

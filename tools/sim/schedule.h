@@ -3,8 +3,7 @@
 #ifndef MST_TOOLS_SIM_SCHEDULE_H
 #define MST_TOOLS_SIM_SCHEDULE_H
 
-#include <stddef.h>
-
+#include "common/base/reason.h"
 #include "common/config/option.h"
 #include "tools/sim/cfg.h"
 
@@ -24,12 +23,12 @@ struct mst_sim_changes {
  * @why: a sentence that names option and text.
  * Return: 0 or -EINVAL. */
 int mst_sim_changes_read(struct mst_sim_changes *c, enum mst_sim_change_kind kind,
-			 const struct mst_option_list *list, char *why, size_t why_len);
+			 const struct mst_option_list *list, struct mst_reason *why);
 /* Puts all changes in order, and checks that each can happen after those before it: a process that
  * is there can be killed or frozen or take a nap, and a frozen one can be killed; a rank can be
  * joined after that.
  * Return: 0 or -EINVAL. */
-int mst_sim_changes_order(struct mst_sim_changes *c, char *why, size_t why_len);
+int mst_sim_changes_order(struct mst_sim_changes *c, struct mst_reason *why);
 
 struct mst_sim_switches {
 	uint32_t count;
@@ -40,6 +39,6 @@ struct mst_sim_switches {
 /* Reads switches, each POLICY@VERSION. What a policy does not determine is as in @base.
  * Return: 0 or -EINVAL. */
 int mst_sim_switches_read(struct mst_sim_switches *s, const struct mst_option_list *list,
-			  const struct mst_rule *base, char *why, size_t why_len);
+			  const struct mst_rule *base, struct mst_reason *why);
 
 #endif

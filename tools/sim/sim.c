@@ -41,18 +41,18 @@ static int judge(const struct mst_sim_cfg *job, const struct mst_sim_figures *f)
 /* Return: the exit status. */
 static int simulate(const struct mst_sim_cfg *job, struct mst_sim_figures *f)
 {
-	char why[512];
+	struct mst_reason why;
 	uint64_t begin_ns = mst_now_ns(), cpu_ns = mst_thread_ns();
 	int rc = mst_sim_figures_init(f, job->ledger.workers);
 
-	(void)snprintf(why, sizeof(why), "no memory for %u workers", job->ledger.workers);
+	mst_reason_set(&why, "no memory for %u workers", job->ledger.workers);
 	if (rc == 0)
-		rc = mst_sim_run(job, f, why, sizeof(why));
+		rc = mst_sim_run(job, f, &why);
 	f->wall_ns = mst_now_ns() - begin_ns;
 	f->cpu_ns = mst_thread_ns() - cpu_ns;
 	if (rc == 0)
 		return judge(job, f);
-	mst_error("%s: %s", job->policy, why);
+	mst_error("%s: %s", job->policy, why.text);
 	return MST_EXIT_FAILED;
 }
 
@@ -126,10 +126,10 @@ static int run(const struct mst_sim_line *line)
 int mst_sim_command(int argc, char **argv)
 {
 	static struct mst_sim_line line; /* too large for a stack */
-	char why[512];
+	struct mst_reason why;
 
-	int rc = mst_sim_line_init(&line, argc, argv, why, sizeof(why));
-	int status = rc < 0 ? mst_refuse("sim", "%s", why) : MST_EXIT_DONE;
+	int rc = mst_sim_line_init(&line, argc, argv, &why);
+	int status = rc < 0 ? mst_refuse("sim", "%s", why.text) : MST_EXIT_DONE;
 	if (rc == 0)
 		status = line.options.help ? print_help() : run(&line);
 	mst_sim_line_fini(&line);

@@ -45,7 +45,7 @@ struct mst_sim_world {
 
 /* ---- birth and end ---- */
 
-static int give_delays(struct mst_sim_world *w, char *why, size_t why_len)
+static int give_delays(struct mst_sim_world *w, struct mst_reason *why)
 {
 	struct mst_delay_options opt = { .spec = w->cfg->delay,
 					 .spec_count = w->cfg->delay_count,
@@ -54,7 +54,7 @@ static int give_delays(struct mst_sim_world *w, char *why, size_t why_len)
 
 	if (delay == NULL)
 		return -ENOMEM;
-	int rc = mst_delay_new_each(&opt, w->workers, delay, why, why_len);
+	int rc = mst_delay_new_each(&opt, w->workers, delay, why);
 	for (uint32_t rank = 0; rc == 0 && rank < w->workers; rank++)
 		w->worker[rank].delay = delay[rank];
 	free(delay);
@@ -498,20 +498,19 @@ static void live(struct mst_sim_world *w)
 		check(w, mst_sim_trainer_end(w->trainer, w->now_ns));
 }
 
-int mst_sim_run(const struct mst_sim_cfg *cfg, struct mst_sim_figures *out, char *why,
-		size_t why_len)
+int mst_sim_run(const struct mst_sim_cfg *cfg, struct mst_sim_figures *out, struct mst_reason *why)
 {
 	struct mst_sim_world w = { .cfg = cfg, .figures = out, .workers = cfg->ledger.workers };
 	int rc = make_parts(&w);
 
-	(void)snprintf(why, why_len, "no memory for %u workers", w.workers);
+	mst_reason_set(why, "no memory for %u workers", w.workers);
 	if (rc == 0)
-		rc = give_delays(&w, why, why_len);
+		rc = give_delays(&w, why);
 	if (rc == 0) {
 		live(&w);
 		rc = w.failed;
 		if (rc == -E2BIG)
-			(void)snprintf(why, why_len,
+			mst_reason_set(why,
 				       "there are %u points of the error already: let --every be "
 				       "longer",
 				       MST_SIM_POINTS_MAX);

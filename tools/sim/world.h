@@ -7,8 +7,7 @@
 #ifndef MST_TOOLS_SIM_WORLD_H
 #define MST_TOOLS_SIM_WORLD_H
 
-#include <stddef.h>
-
+#include "common/base/reason.h"
 #include "tools/sim/cfg.h"
 #include "tools/sim/figures.h"
 
@@ -17,7 +16,6 @@
  * @why: on failure a sentence.
  * Return: 0, also if the job has failed; -ENOMEM; -EINVAL, or what reading a trace gives: the
  * delays. */
-int mst_sim_run(const struct mst_sim_cfg *cfg, struct mst_sim_figures *out, char *why,
-		size_t why_len);
+int mst_sim_run(const struct mst_sim_cfg *cfg, struct mst_sim_figures *out, struct mst_reason *why);
 
 #endif

@@ -151,11 +151,11 @@ static int ask_and_show(const char *address, const struct mst_status_options *op
 {
 	uint64_t deadline = mst_now_ns() + options->timeout_ns;
 	struct mst_watch *watch;
-	char why[MST_REASON_LEN];
-	int rc = mst_watch_open(address, options->timeout_ns, &watch, why, sizeof(why));
+	struct mst_reason why;
+	int rc = mst_watch_open(address, options->timeout_ns, &watch, &why);
 
 	if (rc < 0) {
-		mst_error("%s", why);
+		mst_error("%s", why.text);
 		return rc;
 	}
 	rc = mst_watch_ask(watch, false);
@@ -194,8 +194,7 @@ static int read_line(struct mst_options *parsed, int argc, char **argv, const ch
 	argc -= operand, argv += operand;
 	rc = mst_options_argv(parsed, argc, argv, &operand);
 	if (rc == 0 && operand < argc) {
-		(void)snprintf(parsed->why, sizeof(parsed->why),
-			       "one address at a time: not %.60s and %.60s", *address,
+		mst_reason_set(&parsed->why, "one address at a time: not %.60s and %.60s", *address,
 			       argv[operand]);
 		rc = -EINVAL;
 	}
@@ -211,7 +210,7 @@ int mst_status_command(int argc, char **argv)
 	if (mst_options_init(&parsed, mst_status_table, &options) < 0)
 		return MST_EXIT_FAILED;
 	int rc = read_line(&parsed, argc, argv, &address);
-	int exit_status = rc < 0 ? mst_refuse("status", "%s", parsed.why)
+	int exit_status = rc < 0 ? mst_refuse("status", "%s", parsed.why.text)
 				 : status(&options, address);
 	mst_options_free(&parsed);
 	return exit_status;

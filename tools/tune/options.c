@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/config/shared_rows.h"
@@ -91,7 +90,7 @@ struct mst_passthrough mst_tune_passthrough = {
 	.server_offset = offsetof(struct mst_tune_options, server),
 };
 
-int mst_tune_line_init(struct mst_tune_line *line, int argc, char **argv, char *why, size_t why_len)
+int mst_tune_line_init(struct mst_tune_line *line, int argc, char **argv, struct mst_reason *why)
 {
 	int operand = argc;
 
@@ -103,7 +102,7 @@ int mst_tune_line_init(struct mst_tune_line *line, int argc, char **argv, char *
 	if (rc == 0)
 		rc = mst_passthrough_collect(&mst_tune_passthrough, argv, operand, &line->flags);
 	if (rc < 0)
-		(void)snprintf(why, why_len, "%s", rc == -ENOMEM ? "no memory" : line->parsed.why);
+		mst_reason_set(why, "%s", rc == -ENOMEM ? "no memory" : line->parsed.why.text);
 	line->program = &argv[operand];
 	return rc;
 }

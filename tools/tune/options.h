@@ -6,6 +6,7 @@
 #ifndef MST_TOOLS_TUNE_OPTIONS_H
 #define MST_TOOLS_TUNE_OPTIONS_H
 
+#include "common/base/reason.h"
 #include "common/config/option.h"
 #include "server/options/options.h"
 #include "tools/passthrough.h"
@@ -35,8 +36,7 @@ extern struct mst_passthrough mst_tune_passthrough;
 
 /* Reads argv[1..]; argv must outlive the line. @why: a sentence. Call mst_tune_line_fini() in any
  * case. Return: 0; -EINVAL; -ENOMEM. */
-int mst_tune_line_init(struct mst_tune_line *line, int argc, char **argv, char *why,
-		       size_t why_len);
+int mst_tune_line_init(struct mst_tune_line *line, int argc, char **argv, struct mst_reason *why);
 void mst_tune_line_fini(struct mst_tune_line *line);
 
 #endif

@@ -19,22 +19,22 @@ static void name_policy(double share, char *out, size_t len)
 		(void)snprintf(out, len, "syncswitch:%.10g", share);
 }
 
-static int check_share(const struct mst_tune_line *line, double share, char *why, size_t why_len)
+static int check_share(const struct mst_tune_line *line, double share, struct mst_reason *why)
 {
 	struct mst_trial_line trial;
 	char policy[MST_POLICY_LEN];
 
 	name_policy(share, policy, sizeof(policy));
-	int rc = mst_trial_line_init(&trial, line, policy, why, why_len);
+	int rc = mst_trial_line_init(&trial, line, policy, why);
 	mst_trial_line_fini(&trial);
 	return rc;
 }
 
-int mst_search_check(const struct mst_tune_line *line, char *why, size_t why_len)
+int mst_search_check(const struct mst_tune_line *line, struct mst_reason *why)
 {
-	int rc = check_share(line, 1, why, why_len);
+	int rc = check_share(line, 1, why);
 
-	return rc == 0 ? check_share(line, 0.5, why, why_len) : rc;
+	return rc == 0 ? check_share(line, 0.5, why) : rc;
 }
 
 /* ---- one share ---- */
@@ -45,19 +45,19 @@ static int run_once(struct mst_search *s, const struct mst_trial_line *line,
 	const struct mst_tune_options *o = &s->line->options;
 	struct mst_tune_share *share = &s->tried[s->count - 1];
 	struct mst_trial *trial = &share->trial[share->trials];
-	char why[900];
+	struct mst_reason why;
 
 	trial->seed = o->seed + share->trials;
-	int status = mst_trial_run(line, o->metric, signals, trial, why, sizeof(why));
+	int status = mst_trial_run(line, o->metric, signals, trial, &why);
 	if (status == MST_EXIT_DONE) {
 		share->trials++;
 		mst_info("%s, run %" PRIu32 " of %" PRIu32 ", seed %" PRIu64 ": %s %g after %s",
 			 share->policy, share->trials, o->runs, trial->seed, o->metric,
 			 trial->value, mst_figure_duration(trial->wall_ns).text);
 	} else {
-		(void)snprintf(s->why, sizeof(s->why),
+		mst_reason_set(&s->why,
 			       "run %" PRIu32 " of %" PRIu32 " with %s, seed %" PRIu64 ": %s",
-			       share->trials + 1, o->runs, share->policy, trial->seed, why);
+			       share->trials + 1, o->runs, share->policy, trial->seed, why.text);
 	}
 	return status;
 }
@@ -84,7 +84,7 @@ static int try_share(struct mst_search *s, double share, struct mst_signals *sig
 
 	*tried = (struct mst_tune_share){ .share = share };
 	name_policy(share, tried->policy, sizeof(tried->policy));
-	if (mst_trial_line_init(&line, s->line, tried->policy, s->why, sizeof(s->why)) == 0)
+	if (mst_trial_line_init(&line, s->line, tried->policy, &s->why) == 0)
 		status = MST_EXIT_DONE;
 	s->samples = line.run.options.server.samples;
 	while (status == MST_EXIT_DONE && tried->trials < s->line->options.runs)

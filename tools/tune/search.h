@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "tools/tune/trial.h"
 
 /*
@@ -54,11 +55,11 @@ struct mst_search {
 	struct mst_bisection bisection; /* once bsp is whole */
 	double samples;                 /* of each run */
 	int status;                     /* MST_EXIT_DONE, _FAILED, or 128 + a signal */
-	char why[1024];                 /* FAILED: a sentence */
+	struct mst_reason why;          /* FAILED: a sentence */
 };
 
 /* Is all that musterd would be told in order? @why: a sentence. Return: 0 or -errno. */
-int mst_search_check(const struct mst_tune_line *line, char *why, size_t why_len);
+int mst_search_check(const struct mst_tune_line *line, struct mst_reason *why);
 /* @line must outlive the search. Return: its status. */
 int mst_search_run(struct mst_search *s, const struct mst_tune_line *line,
 		   struct mst_signals *signals);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "tools/command.h"
 #include "tools/run/supervisor.h"
 
@@ -59,29 +60,28 @@ static bool lasts(const struct mst_server_options *o)
 }
 
 int mst_trial_line_init(struct mst_trial_line *line, const struct mst_tune_line *tune,
-			const char *policy, char *why, size_t why_len)
+			const char *policy, struct mst_reason *why)
 {
 	*line = (struct mst_trial_line){ .argv = NULL };
 	(void)snprintf(line->policy, sizeof(line->policy), "%s", policy);
 	int argc = compose(line, tune);
 	if (argc < 0) {
-		(void)snprintf(why, why_len, "no memory");
+		mst_reason_set(why, "no memory");
 		return argc;
 	}
-	int rc = mst_run_line_init(&line->run, argc, line->argv, why, why_len);
+	int rc = mst_run_line_init(&line->run, argc, line->argv, why);
 	/* Standard output is the table's: what workers print there goes to standard error. */
 	line->run.options.json = "-";
 	if (rc == 0 && lasts(&line->run.options.server)) {
-		(void)snprintf(why, why_len,
-			       "each run begins anew, so the file of -c may not say "
-			       "state, resume or record");
+		mst_reason_set(why, "each run begins anew, so the file of -c may not say "
+				    "state, resume or record");
 		rc = -EINVAL;
 	}
 	if (rc == 0 && line->run.options.server.workers == 0) {
-		(void)snprintf(why, why_len, "how many workers? -n W says it");
+		mst_reason_set(why, "how many workers? -n W says it");
 		rc = -EINVAL;
 	}
-	return rc == 0 ? mst_server_options_check(&line->run.options.server, why, why_len) : rc;
+	return rc == 0 ? mst_server_options_check(&line->run.options.server, why) : rc;
 }
 
 void mst_trial_line_fini(struct mst_trial_line *line)
@@ -93,16 +93,16 @@ void mst_trial_line_fini(struct mst_trial_line *line)
 /* ---- a run ---- */
 
 /* What a run that failed has failed of. A job that finished may have a worker that failed. */
-static void blame(const struct mst_ending *e, char *out, size_t len)
+static void blame(const struct mst_ending *e, struct mst_reason *out)
 {
 	char fate[FATE_LEN];
 
-	(void)snprintf(out, len, "%s", e->why[0] != '\0' ? e->why : "it has failed");
+	mst_reason_set(out, "%s", e->why.text[0] != '\0' ? e->why.text : "it has failed");
 	for (uint32_t rank = 0; e->finished && rank < e->workers; rank++) {
 		if (e->worker[rank].status == 0)
 			continue;
 		mst_child_fate(&e->worker[rank], fate, sizeof(fate));
-		(void)snprintf(out, len, "rank %" PRIu32 " %s", rank, fate);
+		mst_reason_set(out, "rank %" PRIu32 " %s", rank, fate);
 		return;
 	}
 }
@@ -115,7 +115,7 @@ static const struct mst_status_metric *find(const struct mst_status *job, const 
 	return NULL;
 }
 
-static void name_metrics(const struct mst_status *job, const char *wanted, char *out, size_t len)
+static void name_metrics(const struct mst_status *job, const char *wanted, struct mst_reason *out)
 {
 	char names[NAMES_LEN] = "";
 	size_t used = 0;
@@ -124,30 +124,29 @@ static void name_metrics(const struct mst_status *job, const char *wanted, char 
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s\"%s\"",
 					 i > 0 ? ", " : "", job->metric[i].newest.name);
 	if (used > 0)
-		(void)snprintf(out, len,
-			       "no worker has reported \"%.63s\"; what was reported is %s", wanted,
-			       names);
+		mst_reason_set(out, "no worker has reported \"%.63s\"; what was reported is %s",
+			       wanted, names);
 	else
-		(void)snprintf(
-			out, len,
+		mst_reason_set(
+			out,
 			"no worker has reported \"%.63s\", or anything else: does the program "
 			"call muster_report()?",
 			wanted);
 }
 
-static int judge(const struct mst_ending *e, const char *metric, struct mst_trial *out, char *why,
-		 size_t why_len)
+static int judge(const struct mst_ending *e, const char *metric, struct mst_trial *out,
+		 struct mst_reason *why)
 {
 	const struct mst_status *job = &e->job->job;
 	const struct mst_status_metric *m = find(job, metric);
 	int status = mst_ending_status(e);
 
 	if (status != MST_EXIT_DONE) {
-		blame(e, why, why_len);
+		blame(e, why);
 		return status;
 	}
 	if (m == NULL) {
-		name_metrics(job, metric, why, why_len);
+		name_metrics(job, metric, why);
 		return MST_EXIT_FAILED;
 	}
 	out->value = m->newest.value;
@@ -157,7 +156,7 @@ static int judge(const struct mst_ending *e, const char *metric, struct mst_tria
 }
 
 int mst_trial_run(const struct mst_trial_line *line, const char *metric,
-		  struct mst_signals *signals, struct mst_trial *out, char *why, size_t why_len)
+		  struct mst_signals *signals, struct mst_trial *out, struct mst_reason *why)
 {
 	struct mst_supervisor_cfg cfg = { .line = &line->run, .signals = signals };
 	struct mst_supervisor *supervisor;
@@ -166,11 +165,11 @@ int mst_trial_run(const struct mst_trial_line *line, const char *metric,
 
 	(void)snprintf(seed, sizeof(seed), "%" PRIu64, out->seed);
 	if (setenv("MUSTER_SEED", seed, 1) != 0 || mst_supervisor_new(&cfg, &supervisor) < 0) {
-		(void)snprintf(why, why_len, "no memory for a run");
+		mst_reason_set(why, "no memory for a run");
 		return MST_EXIT_FAILED;
 	}
 	mst_supervisor_run(supervisor, &ending);
-	int status = judge(&ending, metric, out, why, why_len);
+	int status = judge(&ending, metric, out, why);
 	mst_supervisor_free(supervisor);
 	return status;
 }

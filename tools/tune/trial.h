@@ -28,12 +28,12 @@ struct mst_trial_line {
 /* Reads and checks what muster run would be told. @policy: as musterd takes it. @tune must outlive
  * the line. @why: a sentence. Call mst_trial_line_fini() in any case. Return: 0 or -errno. */
 int mst_trial_line_init(struct mst_trial_line *line, const struct mst_tune_line *tune,
-			const char *policy, char *why, size_t why_len);
+			const char *policy, struct mst_reason *why);
 void mst_trial_line_fini(struct mst_trial_line *line);
 
 /* Runs the job once. @out: its seed is set; the rest is written on success only. @why: on failure
  * a sentence. Return: MST_EXIT_DONE; MST_EXIT_FAILED; 128 + n: signal n has ended it. */
 int mst_trial_run(const struct mst_trial_line *line, const char *metric,
-		  struct mst_signals *signals, struct mst_trial *out, char *why, size_t why_len);
+		  struct mst_signals *signals, struct mst_trial *out, struct mst_reason *why);
 
 #endif

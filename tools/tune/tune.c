@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "tools/command.h"
 #include "tools/report.h"
 #include "tools/tune/print.h"
@@ -40,7 +41,7 @@ static int tell(const struct mst_search *s)
 	const struct mst_tune_options *o = &s->line->options;
 
 	if (s->status == MST_EXIT_FAILED)
-		mst_error("%s", s->why);
+		mst_error("%s", s->why.text);
 	if (!prints_json(o))
 		mst_tune_print(s, stdout);
 	if (o->json != NULL && write_json(s, o->json) < 0 && s->status == MST_EXIT_DONE)
@@ -67,7 +68,7 @@ static int search(const struct mst_tune_line *line)
 static int check_and_search(const struct mst_tune_line *line)
 {
 	const struct mst_tune_options *o = &line->options;
-	char why[512];
+	struct mst_reason why;
 
 	if (o->metric == NULL || o->metric[0] == '\0')
 		return mst_refuse("tune", "which value is to be kept? --metric NAME says it");
@@ -81,8 +82,8 @@ static int check_and_search(const struct mst_tune_line *line)
 	if (!mst_report_may_write(o->json))
 		return mst_refuse("tune", "option --json: cannot write %s: %s", o->json,
 				  strerror(errno));
-	if (mst_search_check(line, why, sizeof(why)) < 0)
-		return mst_refuse("tune", "%s", why);
+	if (mst_search_check(line, &why) < 0)
+		return mst_refuse("tune", "%s", why.text);
 	mst_log_open("muster", o->quiet ? MST_LOG_WARN : MST_LOG_INFO);
 	return search(line);
 }
@@ -90,12 +91,12 @@ static int check_and_search(const struct mst_tune_line *line)
 static int tune(int argc, char **argv)
 {
 	struct mst_tune_line line;
-	char why[512];
-	int rc = mst_tune_line_init(&line, argc, argv, why, sizeof(why));
+	struct mst_reason why;
+	int rc = mst_tune_line_init(&line, argc, argv, &why);
 	int status;
 
 	if (rc < 0)
-		status = mst_refuse("tune", "%s", why);
+		status = mst_refuse("tune", "%s", why.text);
 	else
 		status = line.options.help ? print_help() : check_and_search(&line);
 	mst_tune_line_fini(&line);

@@ -19,7 +19,7 @@ static int report(struct worker *w)
 {
 	const struct settings *s = w->settings;
 	bool own_file = s->json && strstr(s->json, "%r");
-	char why[512];
+	struct mst_reason why;
 
 	if (w->rank != 0 && !own_file)
 		return 0;
@@ -39,9 +39,9 @@ static int report(struct worker *w)
 		report_print(&r);
 	if (w->rank == 0 && worker_report(w, &test) != 0)
 		fprintf(stderr, "digits: %s\n", muster_error(w->muster));
-	int rc = s->json ? report_write(&r, s->json, why, sizeof(why)) : 0;
+	int rc = s->json ? report_write(&r, s->json, &why) : 0;
 	if (rc)
-		fprintf(stderr, "digits: %s\n", why);
+		fprintf(stderr, "digits: %s\n", why.text);
 	return rc;
 }
 
@@ -59,12 +59,12 @@ static int work(struct worker *w)
 static int join_and_work(const struct settings *s, const struct mst_dataset *data)
 {
 	struct worker w;
-	char why[512];
+	struct mst_reason why;
 	int status;
-	int rc = worker_init(&w, s, data, why, sizeof(why));
+	int rc = worker_init(&w, s, data, &why);
 
 	if (rc) {
-		fprintf(stderr, "digits: %s\n", why);
+		fprintf(stderr, "digits: %s\n", why.text);
 		status = w.muster && rc == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
 	} else {
 		status = work(&w);
@@ -75,12 +75,11 @@ static int join_and_work(const struct settings *s, const struct mst_dataset *dat
 
 static int get_data(const struct settings *s, struct mst_dataset *data)
 {
-	char why[8192] = "no memory for the digits to draw"; /* a sentence may quote two paths */
-	int rc = s->data ? mst_dataset_load(s->data, data, why, sizeof(why))
-			 : mst_dataset_draw(s->seed, data);
+	struct mst_reason why = { "no memory for the digits to draw" };
+	int rc = s->data ? mst_dataset_load(s->data, data, &why) : mst_dataset_draw(s->seed, data);
 
 	if (rc)
-		fprintf(stderr, "digits: %s\n", why);
+		fprintf(stderr, "digits: %s\n", why.text);
 	return rc;
 }
 

@@ -71,7 +71,7 @@ static int name_file(char path[PATH_MAX], const char *file, uint32_t rank)
 	return n >= 0 && n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-int report_write(const struct report *r, const char *file, char *why, size_t why_len)
+int report_write(const struct report *r, const char *file, struct mst_reason *why)
 {
 	char path[PATH_MAX];
 	int rc = name_file(path, file, r->rank);
@@ -86,6 +86,6 @@ int report_write(const struct report *r, const char *file, char *why, size_t why
 		rc = -errno;
 	}
 	if (rc)
-		snprintf(why, why_len, "%s: the result cannot be written: %s", file, strerror(-rc));
+		mst_reason_set(why, "%s: the result cannot be written: %s", file, strerror(-rc));
 	return rc;
 }

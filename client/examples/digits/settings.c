@@ -111,11 +111,11 @@ static int check_delay(const struct settings *s)
 {
 	struct mst_delay_options options = { .spec = s->delay.item, .spec_count = s->delay.count };
 	struct mst_delay *delay = NULL;
-	char why[512];
-	int rc = mst_delay_new(&options, &delay, why, sizeof(why));
+	struct mst_reason why;
+	int rc = mst_delay_new(&options, &delay, &why);
 
 	if (rc)
-		fprintf(stderr, "digits: %s\n", why);
+		fprintf(stderr, "digits: %s\n", why.text);
 	mst_delay_free(delay);
 	return rc;
 }
@@ -136,7 +136,7 @@ static int take_seed(struct settings *s)
 	int rc = seed && seed[0] ? mst_options_set(&s->source, "seed", seed) : 0;
 
 	if (rc)
-		fprintf(stderr, "digits: MUSTER_SEED in the environment: %s\n", s->source.why);
+		fprintf(stderr, "digits: MUSTER_SEED in the environment: %s\n", s->source.why.text);
 	return rc;
 }
 
@@ -149,7 +149,7 @@ static int read_line(struct settings *s, int argc, char **argv, int *operand)
 		return rc;
 	rc = mst_options_argv(&s->source, argc, argv, operand);
 	if (rc)
-		fprintf(stderr, "digits: %s\n", s->source.why);
+		fprintf(stderr, "digits: %s\n", s->source.why.text);
 	return rc;
 }
 

@@ -14,6 +14,7 @@
 
 #include "client/examples/digits/blas.h"
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 
 /* How long a delayed worker does not look at hints: as long as no server has ever told it to give
  * up, and after that. The kernel adds its timer slack, 50 us. */
@@ -222,7 +223,7 @@ static void seed_samples(struct worker *w)
 	mst_rand_seed(&w->chance, w->settings->seed + w->rank + (from << 32));
 }
 
-static int join(struct worker *w, char *why, size_t why_len)
+static int join(struct worker *w, struct mst_reason *why)
 {
 	struct muster_options options = MUSTER_OPTIONS;
 
@@ -230,7 +231,7 @@ static int join(struct worker *w, char *why, size_t why_len)
 	options.owner = (enum muster_owner)w->settings->owner;
 	int rc = muster_open(&options, &w->muster);
 	if (rc) {
-		snprintf(why, why_len, "%s", muster_error(NULL));
+		mst_reason_set(why, "%s", muster_error(NULL));
 		return rc;
 	}
 	w->rank = muster_job(w->muster)->rank;
@@ -239,26 +240,26 @@ static int join(struct worker *w, char *why, size_t why_len)
 }
 
 int worker_init(struct worker *w, const struct settings *settings, const struct mst_dataset *data,
-		char *why, size_t why_len)
+		struct mst_reason *why)
 {
 	struct mst_mlp_shape shape = mst_learner_shape(data, settings->hidden);
 
 	*w = (struct worker){ .settings = settings, .nap_ns = NAP_NS };
 	int rc = allocate(w, data);
 	if (rc) {
-		snprintf(why, why_len, "no memory for a network of %" PRIu64 " parameters",
-			 mst_mlp_elems(&shape));
+		mst_reason_set(why, "no memory for a network of %" PRIu64 " parameters",
+			       mst_mlp_elems(&shape));
 		return rc;
 	}
 	mst_mlp_start(&shape, settings->seed, w->own);
-	rc = join(w, why, why_len);
+	rc = join(w, why);
 	if (rc)
 		return rc;
 	struct mst_delay_options delay = { .spec = settings->delay.item,
 					   .spec_count = settings->delay.count,
 					   .rank = w->rank,
 					   .seed = settings->seed };
-	return mst_delay_new(&delay, &w->delay, why, why_len);
+	return mst_delay_new(&delay, &w->delay, why);
 }
 
 void worker_fini(struct worker *w)

@@ -63,7 +63,7 @@ struct worker {
  * Return: 0; -EINVAL a delay model is wrong; -ENOMEM; the errors of muster_open().
  */
 int worker_init(struct worker *w, const struct settings *settings, const struct mst_dataset *data,
-		char *why, size_t why_len);
+		struct mst_reason *why);
 /* Leaves the job. Fine for a zeroed or half-made one. */
 void worker_fini(struct worker *w);
 

@@ -16,7 +16,6 @@
 #include "common/base/rand.h"
 #include "common/checkpoint/names.h"
 #include "common/checkpoint/safe_file.h"
-#include "common/checkpoint/say.h"
 
 /* ---- element types ---- */
 
@@ -79,10 +78,10 @@ void mst_checkpoint_manifest_fini(struct mst_checkpoint_manifest *m)
 /* ---- writing ---- */
 
 static int write_text(const char *dir, const char *name, const char *text, size_t text_len,
-		      char *why, size_t len)
+		      struct mst_reason *why)
 {
 	struct mst_safe_file file;
-	int rc = mst_safe_file_open(&file, dir, name, text_len, why, len);
+	int rc = mst_safe_file_open(&file, dir, name, text_len, why);
 
 	if (rc == 0)
 		rc = mst_safe_file_write(&file, 0, text, text_len);
@@ -93,8 +92,8 @@ static int write_text(const char *dir, const char *name, const char *text, size_
 	return rc;
 }
 
-int mst_checkpoint_manifest_write(const char *dir, struct mst_checkpoint_manifest *m, char *why,
-				  size_t len)
+int mst_checkpoint_manifest_write(const char *dir, struct mst_checkpoint_manifest *m,
+				  struct mst_reason *why)
 {
 	char name[MST_CHECKPOINT_FILE_LEN];
 	char *text = NULL;
@@ -103,55 +102,51 @@ int mst_checkpoint_manifest_write(const char *dir, struct mst_checkpoint_manifes
 	(void)snprintf(m->muster, sizeof(m->muster), "%s", MST_VERSION);
 	m->written_ms = mst_wall_ms();
 	mst_checkpoint_manifest_name(m->id.version, name);
-	int rc = mst_checkpoint_manifest_compose(m, &text, &text_len, why, len);
+	int rc = mst_checkpoint_manifest_compose(m, &text, &text_len, why);
 	if (rc == 0)
-		rc = write_text(dir, name, text, text_len, why, len);
+		rc = write_text(dir, name, text, text_len, why);
 	free(text);
 	return rc;
 }
 
 /* ---- reading ---- */
 
-static int read_all(int fd, const char *path, char *into, size_t count, char *why, size_t len)
+static int read_all(int fd, const char *path, char *into, size_t count, struct mst_reason *why)
 {
 	while (count > 0) {
 		ssize_t got = read(fd, into, count);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return mst_checkpoint_say(-errno, why, len, "cannot read %s: %s", path,
-						  strerror(errno));
+			return mst_reason_fail(why, -errno, "cannot read %s: %s", path,
+					       strerror(errno));
 		if (got == 0)
-			return mst_checkpoint_say(-EBADMSG, why, len,
-						  "%s became shorter while it was read", path);
+			return mst_reason_fail(why, -EBADMSG, "%s became shorter while it was read",
+					       path);
 		into += got;
 		count -= (size_t)got;
 	}
 	return 0;
 }
 
-static int read_open(int fd, const char *path, struct mst_checkpoint_manifest *out, char *why,
-		     size_t len)
+static int read_open(int fd, const char *path, struct mst_checkpoint_manifest *out,
+		     struct mst_reason *why)
 {
-	char clause[256];
+	struct mst_reason clause;
 	struct stat st;
 
 	if (fstat(fd, &st) != 0)
-		return mst_checkpoint_say(-errno, why, len, "cannot read %s: %s", path,
-					  strerror(errno));
+		return mst_reason_fail(why, -errno, "cannot read %s: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size > BYTES_MAX)
-		return mst_checkpoint_say(-EBADMSG, why, len, "%s is not a file, or too large",
-					  path);
+		return mst_reason_fail(why, -EBADMSG, "%s is not a file, or too large", path);
 	char *text = malloc((size_t)st.st_size + 1);
 	if (text == NULL)
-		return mst_checkpoint_say(-ENOMEM, why, len, "no memory for %s", path);
-	int rc = read_all(fd, path, text, (size_t)st.st_size, why, len);
+		return mst_reason_fail(why, -ENOMEM, "no memory for %s", path);
+	int rc = read_all(fd, path, text, (size_t)st.st_size, why);
 	if (rc == 0) {
-		rc = mst_checkpoint_manifest_parse(text, (size_t)st.st_size, out, clause,
-						   sizeof(clause));
+		rc = mst_checkpoint_manifest_parse(text, (size_t)st.st_size, out, &clause);
 		if (rc != 0)
-			(void)mst_checkpoint_say(rc, why, len, "%s cannot be used: %s", path,
-						 clause);
+			(void)mst_reason_fail(why, rc, "%s cannot be used: %s", path, clause.text);
 	}
 	free(text);
 	return rc;
@@ -159,17 +154,17 @@ static int read_open(int fd, const char *path, struct mst_checkpoint_manifest *o
 
 /* A manifest that was copied to the name of another version is refused. */
 static int check_version(const struct mst_checkpoint_manifest *m, uint64_t version,
-			 const char *path, char *why, size_t len)
+			 const char *path, struct mst_reason *why)
 {
 	if (m->id.version == version)
 		return 0;
-	return mst_checkpoint_say(-EBADMSG, why, len,
-				  "%s cannot be used: it is the manifest of version %" PRIu64, path,
-				  m->id.version);
+	return mst_reason_fail(why, -EBADMSG,
+			       "%s cannot be used: it is the manifest of version %" PRIu64, path,
+			       m->id.version);
 }
 
 int mst_checkpoint_manifest_read(const char *dir, uint64_t version,
-				 struct mst_checkpoint_manifest *out, char *why, size_t len)
+				 struct mst_checkpoint_manifest *out, struct mst_reason *why)
 {
 	char name[MST_CHECKPOINT_FILE_LEN], path[MST_CHECKPOINT_PATH];
 	struct mst_checkpoint_manifest found;
@@ -177,17 +172,15 @@ int mst_checkpoint_manifest_read(const char *dir, uint64_t version,
 	mst_checkpoint_manifest_name(version, name);
 	int path_len = snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (path_len < 0 || (size_t)path_len >= sizeof(path))
-		return mst_checkpoint_say(-ENAMETOOLONG, why, len, "the name %.80s... is too long",
-					  dir);
+		return mst_reason_fail(why, -ENAMETOOLONG, "the name %.80s... is too long", dir);
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return mst_checkpoint_say(-errno, why, len, "cannot open %s: %s", path,
-					  strerror(errno));
-	int rc = read_open(fd, path, &found, why, len);
+		return mst_reason_fail(why, -errno, "cannot open %s: %s", path, strerror(errno));
+	int rc = read_open(fd, path, &found, why);
 	(void)close(fd);
 	if (rc != 0)
 		return rc;
-	rc = check_version(&found, version, path, why, len);
+	rc = check_version(&found, version, path, why);
 	if (rc == 0)
 		*out = found;
 	else

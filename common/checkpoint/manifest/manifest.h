@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/checkpoint/manifest/values.h"
 #include "muster/muster.h"
 
@@ -35,7 +36,6 @@ int mst_dtype_parse(const char *name, enum mst_dtype *out);
 #define MST_CHECKPOINT_GROUP_LEN 32u /* with NUL */
 #define MST_CHECKPOINT_SAVE_LEN 33u  /* with NUL: 32 hexadecimal digits */
 #define MST_CHECKPOINT_FILE_LEN 80u  /* with NUL: a file's name without its directory */
-#define MST_CHECKPOINT_WHY_LEN 1024u /* enough for any sentence of this layer */
 
 /* What all files of one checkpoint agree on. */
 struct mst_checkpoint_id {
@@ -94,22 +94,22 @@ void mst_checkpoint_manifest_fini(struct mst_checkpoint_manifest *m);
  * Return: 0; -EINVAL: the parts do not cover the vector, or a text has no end; -ENOSPC and so on.
  * @why is a sentence. Older checkpoints have not been touched. If only the last step failed, the
  * manifest has its name, and could lose it with the power. */
-int mst_checkpoint_manifest_write(const char *dir, struct mst_checkpoint_manifest *m, char *why,
-				  size_t len);
+int mst_checkpoint_manifest_write(const char *dir, struct mst_checkpoint_manifest *m,
+				  struct mst_reason *why);
 
 /* Reads the manifest of a version, and judges only it: mst_checkpoint_find() also looks at the
  * parts. @out: initialised; filled on success only, then to be freed by the caller with fini.
  * Return: 0; -ENOENT; -EBADMSG: it is damaged; -ENOTSUP: its format is a later one; -ENOMEM; or
  * what the system says. */
 int mst_checkpoint_manifest_read(const char *dir, uint64_t version,
-				 struct mst_checkpoint_manifest *out, char *why, size_t len);
+				 struct mst_checkpoint_manifest *out, struct mst_reason *why);
 
 /* As text, which ends with a line feed; the caller frees it. @out_len: without its NUL.
  * Return: 0, -ENOMEM, or -EINVAL with @why. */
 int mst_checkpoint_manifest_compose(const struct mst_checkpoint_manifest *m, char **out,
-				    size_t *out_len, char *why, size_t len);
+				    size_t *out_len, struct mst_reason *why);
 /* The reverse. @text: any bytes. Return: as mst_checkpoint_manifest_read(). */
 int mst_checkpoint_manifest_parse(const char *text, size_t text_len,
-				  struct mst_checkpoint_manifest *out, char *why, size_t len);
+				  struct mst_checkpoint_manifest *out, struct mst_reason *why);
 
 #endif

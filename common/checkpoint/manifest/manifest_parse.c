@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/reason.h"
 #include "common/checkpoint/manifest/json.h"
 #include "common/checkpoint/manifest/manifest_fields.h"
-#include "common/checkpoint/say.h"
 
 #define CRC_LEN 9u /* with NUL */
 #define LIST_MAX 1048576u
@@ -413,36 +413,36 @@ static bool check_end(const char *text, size_t len)
 	return memcmp(text + body, end, (size_t)end_len) == 0;
 }
 
-static int conclude(const struct manifest_reading *r, bool fine, char *why, size_t len)
+static int conclude(const struct manifest_reading *r, bool fine, struct mst_reason *why)
 {
 	if (fine)
 		return 0;
 	if (r->no_memory)
-		return mst_checkpoint_say(-ENOMEM, why, len, "no memory for its values");
+		return mst_reason_fail(why, -ENOMEM, "no memory for its values");
 	if (r->format != MST_CHECKPOINT_FORMAT)
-		return mst_checkpoint_say(-ENOTSUP, why, len,
-					  "its format is %" PRIu64 ", and this release reads %u",
-					  r->format, MST_CHECKPOINT_FORMAT);
-	return mst_checkpoint_say(-EBADMSG, why, len, "%s", r->json.wrong);
+		return mst_reason_fail(why, -ENOTSUP,
+				       "its format is %" PRIu64 ", and this release reads %u",
+				       r->format, MST_CHECKPOINT_FORMAT);
+	return mst_reason_fail(why, -EBADMSG, "%s", r->json.wrong);
 }
 
 int mst_checkpoint_manifest_parse(const char *text, size_t text_len,
-				  struct mst_checkpoint_manifest *out, char *why, size_t len)
+				  struct mst_checkpoint_manifest *out, struct mst_reason *why)
 {
 	struct manifest_reading r = { .m = calloc(1, sizeof(*r.m)),
 				      .format = MST_CHECKPOINT_FORMAT };
 
 	if (r.m == NULL)
-		return mst_checkpoint_say(-ENOMEM, why, len, "no memory for a manifest");
+		return mst_reason_fail(why, -ENOMEM, "no memory for a manifest");
 	mst_checkpoint_manifest_init(r.m);
 	mst_json_init(&r.json, text, text_len);
 	int rc = -EBADMSG;
 	if (check_end(text, text_len))
-		rc = conclude(&r, read_manifest(&r), why, len);
+		rc = conclude(&r, read_manifest(&r), why);
 	else
-		(void)mst_checkpoint_say(rc, why, len,
-					 "it is cut or damaged: its checksum is "
-					 "missing or wrong");
+		(void)mst_reason_fail(why, rc,
+				      "it is cut or damaged: its checksum is "
+				      "missing or wrong");
 	if (rc == 0)
 		*out = *r.m;
 	else

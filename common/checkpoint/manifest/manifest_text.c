@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "common/checkpoint/manifest/json_out.h"
 #include "common/checkpoint/manifest/manifest_fields.h"
 #include "common/checkpoint/names.h"
-#include "common/checkpoint/say.h"
 
 const char *mst_manifest_type(enum muster_type type)
 {
@@ -181,24 +181,23 @@ static void compose_all(struct mst_json_out *o, const struct mst_checkpoint_mani
 }
 
 int mst_checkpoint_manifest_compose(const struct mst_checkpoint_manifest *m, char **out,
-				    size_t *out_len, char *why, size_t len)
+				    size_t *out_len, struct mst_reason *why)
 {
 	struct mst_json_out o = { 0 };
 	const char *wrong = mst_manifest_wrong(m);
 
 	if (wrong != NULL)
-		return mst_checkpoint_say(-EINVAL, why, len,
-					  "the manifest of version %" PRIu64
-					  " cannot be written: %s",
-					  m->id.version, wrong);
+		return mst_reason_fail(why, -EINVAL,
+				       "the manifest of version %" PRIu64 " cannot be written: %s",
+				       m->id.version, wrong);
 	compose_all(&o, m);
 	uint32_t crc = o.failed ? 0 : mst_crc32c(0, o.text, o.len);
 	mst_json_out_format(&o, MST_MANIFEST_END_BEGIN "%08" PRIx32 MST_MANIFEST_END_END, crc);
 	if (o.failed) {
 		free(o.text);
-		return mst_checkpoint_say(-ENOMEM, why, len,
-					  "no memory for the manifest of version %" PRIu64,
-					  m->id.version);
+		return mst_reason_fail(why, -ENOMEM,
+				       "no memory for the manifest of version %" PRIu64,
+				       m->id.version);
 	}
 	*out = o.text;
 	*out_len = o.len;

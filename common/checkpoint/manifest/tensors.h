@@ -59,6 +59,6 @@ int mst_tensor_file_compose(struct mst_tensor_file *f, char **out);
  * Return: 0, -ENOMEM, -ENOTSUP: the format is a later one, or -EBADMSG; @why: a clause such as "its
  * header's checksum is wrong". */
 int mst_tensor_file_parse(const char *header, size_t len, uint64_t bytes,
-			  struct mst_tensor_file *out, char *why, size_t why_len);
+			  struct mst_tensor_file *out, struct mst_reason *why);
 
 #endif

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "common/base/crc32c.h"
+#include "common/base/reason.h"
 #include "common/checkpoint/manifest/json.h"
 #include "common/checkpoint/manifest/tensors.h"
-#include "common/checkpoint/say.h"
 
 #define CRC_DIGITS 8u
 #define METADATA "__metadata__"
@@ -467,36 +467,35 @@ static int reading_init(struct header_reading *r, const char *header, size_t len
 	return r->names != NULL && r->about != NULL && r->file->tensor != NULL ? 0 : -ENOMEM;
 }
 
-static int conclude(const struct header_reading *r, bool fine, char *why, size_t len)
+static int conclude(const struct header_reading *r, bool fine, struct mst_reason *why)
 {
 	if (fine)
 		return 0;
 	if (r->format != MST_CHECKPOINT_FORMAT)
-		return mst_checkpoint_say(-ENOTSUP, why, len,
-					  "its format is %" PRIu64 ", and this release reads %u",
-					  r->format, MST_CHECKPOINT_FORMAT);
-	return mst_checkpoint_say(-EBADMSG, why, len, "%s%s",
-				  r->wrong == NULL ? "its header is not as it should be: " : "",
-				  r->wrong != NULL ? r->wrong : r->json.wrong);
+		return mst_reason_fail(why, -ENOTSUP,
+				       "its format is %" PRIu64 ", and this release reads %u",
+				       r->format, MST_CHECKPOINT_FORMAT);
+	return mst_reason_fail(why, -EBADMSG, "%s%s",
+			       r->wrong == NULL ? "its header is not as it should be: " : "",
+			       r->wrong != NULL ? r->wrong : r->json.wrong);
 }
 
 int mst_tensor_file_parse(const char *header, size_t len, uint64_t bytes,
-			  struct mst_tensor_file *out, char *why, size_t why_len)
+			  struct mst_tensor_file *out, struct mst_reason *why)
 {
 	struct mst_tensor_file file = { .data = len, .bytes = bytes };
 	struct header_reading r = { .file = &file, .format = MST_CHECKPOINT_FORMAT };
 
 	if (len < MST_TENSORS_PREFIX || len > bytes || len > MST_TENSORS_HEADER_MAX ||
 	    length_of(header) != len - MST_TENSORS_PREFIX)
-		return mst_checkpoint_say(-EBADMSG, why, why_len,
-					  "the length of its header is wrong");
+		return mst_reason_fail(why, -EBADMSG, "the length of its header is wrong");
 	mst_json_init(&r.json, header + MST_TENSORS_PREFIX, len - MST_TENSORS_PREFIX);
 	int rc = reading_init(&r, header, len);
 	if (rc != 0) {
-		(void)mst_checkpoint_say(rc, why, why_len, "no memory for its header");
+		(void)mst_reason_fail(why, rc, "no memory for its header");
 	} else {
 		bool fine = read_all(&r) && judge(&r, header, len);
-		rc = conclude(&r, fine, why, why_len);
+		rc = conclude(&r, fine, why);
 	}
 	free(r.about);
 	file.names = r.names;

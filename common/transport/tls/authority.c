@@ -24,12 +24,6 @@
 #define DAY_S 86400l
 #define PATH_LEN 4096u
 
-/* Where a sentence about what is wrong goes. */
-struct key_complaint {
-	char *why;
-	size_t len;
-};
-
 struct key_pair {
 	EVP_PKEY *key;
 	X509 *cert;
@@ -51,11 +45,11 @@ static const struct purpose members[] = {
 	{ "observer", "critical,digitalSignature", "clientAuth", "critical,CA:FALSE" },
 };
 
-static int library_failed(const struct key_complaint *to, const char *what)
+static int library_failed(struct mst_reason *why, const char *what)
 {
 	const char *reason = ERR_reason_error_string(ERR_peek_last_error());
 
-	(void)snprintf(to->why, to->len, "OpenSSL cannot make %s: %s", what,
+	mst_reason_set(why, "OpenSSL cannot make %s: %s", what,
 		       reason != NULL ? reason : "no reason is known");
 	ERR_clear_error();
 	return -EIO;
@@ -147,20 +141,18 @@ static int make_pair(const struct mst_authority_cfg *cfg, const struct purpose *
 
 /* ---- files ---- */
 
-static int make_dir(const char *path, const struct key_complaint *to)
+static int make_dir(const char *path, struct mst_reason *why)
 {
 	if (mkdir(path, 0700) == 0)
 		return 0;
 	if (errno != EEXIST) {
-		(void)snprintf(to->why, to->len, "cannot make the directory %s: %s", path,
-			       strerror(errno));
+		mst_reason_set(why, "cannot make the directory %s: %s", path, strerror(errno));
 		return -EINVAL;
 	}
 	DIR *dir = opendir(path);
 	uint32_t entries = 0;
 	if (dir == NULL) {
-		(void)snprintf(to->why, to->len, "cannot use the directory %s: %s", path,
-			       strerror(errno));
+		mst_reason_set(why, "cannot use the directory %s: %s", path, strerror(errno));
 		return -EINVAL;
 	}
 	while (readdir(dir) != NULL)
@@ -168,18 +160,16 @@ static int make_dir(const char *path, const struct key_complaint *to)
 	bool is_private = entries > 2 || chmod(path, 0700) == 0;
 	closedir(dir);
 	if (entries > 2)
-		(void)snprintf(to->why, to->len,
+		mst_reason_set(why,
 			       "%s is not empty, and no key is replaced: name another directory",
 			       path);
 	else if (!is_private)
-		(void)snprintf(to->why, to->len, "cannot make %s private: %s", path,
-			       strerror(errno));
+		mst_reason_set(why, "cannot make %s private: %s", path, strerror(errno));
 	return entries > 2 || !is_private ? -EINVAL : 0;
 }
 
 /* Opens a file that does not exist yet. */
-static FILE *create(const char *dir, const char *word, const char *ending,
-		    const struct key_complaint *to)
+static FILE *create(const char *dir, const char *word, const char *ending, struct mst_reason *why)
 {
 	char path[PATH_LEN];
 	int len = snprintf(path, sizeof(path), "%s/%s.%s", dir, word, ending);
@@ -190,46 +180,46 @@ static FILE *create(const char *dir, const char *word, const char *ending,
 	FILE *out = fd >= 0 ? fdopen(fd, "w") : NULL;
 
 	if (out == NULL)
-		(void)snprintf(to->why, to->len, "cannot make %.300s: %s", path, strerror(errno));
+		mst_reason_set(why, "cannot make %.300s: %s", path, strerror(errno));
 	if (out == NULL && fd >= 0)
 		close(fd);
 	return out;
 }
 
-static int close_written(FILE *out, bool written, const char *word, const struct key_complaint *to)
+static int close_written(FILE *out, bool written, const char *word, struct mst_reason *why)
 {
 	written = fflush(out) == 0 && fsync(fileno(out)) == 0 && written;
 	if (fclose(out) == 0 && written)
 		return 0;
-	(void)snprintf(to->why, to->len, "cannot write the files of %s: %s", word, strerror(errno));
+	mst_reason_set(why, "cannot write the files of %s: %s", word, strerror(errno));
 	return -EIO;
 }
 
 static int write_pair(const struct mst_authority_cfg *cfg, const char *word,
-		      const struct key_pair *pair, const struct key_complaint *to)
+		      const struct key_pair *pair, struct mst_reason *why)
 {
-	FILE *out = create(cfg->dir, word, "key", to);
+	FILE *out = create(cfg->dir, word, "key", why);
 	int rc = -EIO;
 
 	if (out != NULL)
 		rc = close_written(
 			out,
 			PEM_write_PKCS8PrivateKey(out, pair->key, NULL, NULL, 0, NULL, NULL) == 1,
-			word, to);
+			word, why);
 	if (rc != 0)
 		return rc;
-	out = create(cfg->dir, word, "pem", to);
-	return out != NULL ? close_written(out, PEM_write_X509(out, pair->cert) == 1, word, to)
+	out = create(cfg->dir, word, "pem", why);
+	return out != NULL ? close_written(out, PEM_write_X509(out, pair->cert) == 1, word, why)
 			   : -EIO;
 }
 
 static int make_member(const struct mst_authority_cfg *cfg, const struct purpose *what,
-		       const struct key_pair *ca, const struct key_complaint *to)
+		       const struct key_pair *ca, struct mst_reason *why)
 {
 	struct key_pair member = { 0 };
 	int rc = make_pair(cfg, what, ca, &member);
 
-	rc = rc != 0 ? library_failed(to, what->word) : write_pair(cfg, what->word, &member, to);
+	rc = rc != 0 ? library_failed(why, what->word) : write_pair(cfg, what->word, &member, why);
 	pair_free(&member);
 	return rc;
 }
@@ -255,19 +245,18 @@ static void remove_all(const char *dir)
 		remove_pair(dir, members[i].word);
 }
 
-int mst_authority_new(const struct mst_authority_cfg *cfg, char *why, size_t why_len)
+int mst_authority_new(const struct mst_authority_cfg *cfg, struct mst_reason *why)
 {
-	const struct key_complaint to = { why, why_len };
 	struct key_pair ca = { 0 };
-	int rc = make_dir(cfg->dir, &to);
+	int rc = make_dir(cfg->dir, why);
 
 	if (rc != 0)
 		return rc;
 	rc = make_pair(cfg, &authority, NULL, &ca);
-	rc = rc != 0 ? library_failed(&to, "an authority")
-		     : write_pair(cfg, authority.word, &ca, &to);
+	rc = rc != 0 ? library_failed(why, "an authority")
+		     : write_pair(cfg, authority.word, &ca, why);
 	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]) && rc == 0; i++)
-		rc = make_member(cfg, &members[i], &ca, &to);
+		rc = make_member(cfg, &members[i], &ca, why);
 	if (rc != 0)
 		remove_all(cfg->dir);
 	pair_free(&ca);
@@ -285,7 +274,7 @@ static void write_time(const ASN1_TIME *time, char out[MST_CERTIFICATE_TIME_LEN]
 		(void)strftime(out, MST_CERTIFICATE_TIME_LEN, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-int mst_certificate_read(const char *path, struct mst_certificate *out, char *why, size_t why_len)
+int mst_certificate_read(const char *path, struct mst_certificate *out, struct mst_reason *why)
 {
 	FILE *in = fopen(path, "re");
 	X509 *cert = in != NULL ? PEM_read_X509(in, NULL, mst_tls_no_passphrase, NULL) : NULL;
@@ -295,7 +284,7 @@ int mst_certificate_read(const char *path, struct mst_certificate *out, char *wh
 		(void)fclose(in);
 	if (cert == NULL) {
 		ERR_clear_error();
-		(void)snprintf(why, why_len,
+		mst_reason_set(why,
 			       in != NULL ? "%s holds no certificate in PEM format%s"
 					  : "cannot read %s: %s",
 			       path, in != NULL ? "" : strerror(error));

@@ -4,9 +4,9 @@
 #ifndef MST_TRANSPORT_TLS_AUTHORITY_H
 #define MST_TRANSPORT_TLS_AUTHORITY_H
 
-#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/transport/principal.h"
 
 struct mst_authority_cfg {
@@ -20,7 +20,7 @@ struct mst_authority_cfg {
  * Replaces no file.
  * @why: on failure a sentence.
  * Return: 0, -EINVAL or another negative errno. */
-int mst_authority_new(const struct mst_authority_cfg *cfg, char *why, size_t why_len);
+int mst_authority_new(const struct mst_authority_cfg *cfg, struct mst_reason *why);
 
 #define MST_CERTIFICATE_TIME_LEN 40u
 
@@ -33,6 +33,6 @@ struct mst_certificate {
 
 /* Reads the first certificate of a PEM file.
  * Return: 0; -EINVAL: @why says what is wrong with the file. */
-int mst_certificate_read(const char *path, struct mst_certificate *out, char *why, size_t why_len);
+int mst_certificate_read(const char *path, struct mst_certificate *out, struct mst_reason *why);
 
 #endif

@@ -111,16 +111,16 @@ void mst_tls_principal(X509 *cert, struct mst_principal *out)
 	mst_tls_common_name(subject, out->name);
 }
 
-void mst_tls_verify_clause(int error, const char *ca, char *out, size_t len)
+void mst_tls_verify_clause(int error, const char *ca, struct mst_reason *out)
 {
 	switch (error) {
 	case X509_V_ERR_CERT_HAS_EXPIRED:
-		(void)snprintf(out, len,
+		mst_reason_set(out,
 			       "which has expired by the clock of this host: a new one is needed "
 			       "(muster key show FILE says until when one is valid)");
 		return;
 	case X509_V_ERR_CERT_NOT_YET_VALID:
-		(void)snprintf(out, len,
+		mst_reason_set(out,
 			       "which is not valid yet by the clock of this host: are both clocks "
 			       "right?");
 		return;
@@ -130,18 +130,18 @@ void mst_tls_verify_clause(int error, const char *ca, char *out, size_t len)
 	case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
 	case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
 	case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-		(void)snprintf(out, len,
+		mst_reason_set(out,
 			       "which is not from the authority in %s: both ends of a job need "
 			       "certificates of the same authority",
 			       ca);
 		return;
 	case X509_V_ERR_INVALID_PURPOSE:
-		(void)snprintf(out, len,
+		mst_reason_set(out,
 			       "whose extended key usage forbids this: servers need serverAuth and "
 			       "clientAuth, all others clientAuth");
 		return;
 	default:
-		(void)snprintf(out, len, "which cannot be believed: %s",
+		mst_reason_set(out, "which cannot be believed: %s",
 			       X509_verify_cert_error_string(error));
 	}
 }

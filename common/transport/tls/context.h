@@ -6,6 +6,7 @@
 
 #include <openssl/ssl.h>
 
+#include "common/base/reason.h"
 #include "common/transport/tls/credentials.h"
 
 /* What is found out about the peer of a handshake; the application data of its SSL. */
@@ -28,7 +29,7 @@ void mst_tls_principal(X509 *cert, struct mst_principal *out);
 void mst_tls_common_name(const X509_NAME *name, char out[MST_PRINCIPAL_LEN]);
 
 /* Why a certificate is not believed: "which has expired ...". @ca: the file of the authority. */
-void mst_tls_verify_clause(int error, const char *ca, char *out, size_t len);
+void mst_tls_verify_clause(int error, const char *ca, struct mst_reason *out);
 
 /* A callback for PEM files: nobody is there to type a passphrase. */
 int mst_tls_no_passphrase(char *buf, int size, int writes, void *ctx);

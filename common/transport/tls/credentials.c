@@ -37,19 +37,13 @@ struct mst_credentials {
 	struct stamp seen[FILES];
 };
 
-/* The caller's memory for a sentence that says what is wrong. */
-struct tls_complaint {
-	char *why;
-	size_t len;
-};
-
-static __attribute__((format(printf, 2, 3))) int invalid(const struct tls_complaint *to,
-							 const char *fmt, ...)
+static __attribute__((format(printf, 2, 3))) int invalid(struct mst_reason *why, const char *fmt,
+							 ...)
 {
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(to->why, to->len, fmt, args);
+	mst_reason_vset(why, fmt, args);
 	va_end(args);
 	ERR_clear_error();
 	return -EINVAL;
@@ -83,20 +77,19 @@ static bool others_may_read(const struct stat *st)
 	return (st->st_mode & open) != 0;
 }
 
-static int check_file(const struct tls_file *c, const struct stat *st,
-		      const struct tls_complaint *to)
+static int check_file(const struct tls_file *c, const struct stat *st, struct mst_reason *why)
 {
 	if (!S_ISREG(st->st_mode))
-		return invalid(to, "%s is no regular file; a file in PEM format is wanted",
+		return invalid(why, "%s is no regular file; a file in PEM format is wanted",
 			       c->path);
 	if (st->st_size == 0)
-		return invalid(to, "%s is empty; a file in PEM format is wanted", c->path);
+		return invalid(why, "%s is empty; a file in PEM format is wanted", c->path);
 	if (st->st_size > (off_t)FILE_BYTES_MAX)
-		return invalid(to, "%s has %lld bytes, which is no certificate or key", c->path,
+		return invalid(why, "%s has %lld bytes, which is no certificate or key", c->path,
 			       (long long)st->st_size);
 	if (c->secret && others_may_read(st))
 		return invalid(
-			to,
+			why,
 			"others may read the key in %s (its mode is %04o): chmod 600 %s, and "
 			"if anybody may have read it, make a new one",
 			c->path, (unsigned)(st->st_mode & 07777), c->path);
@@ -116,25 +109,25 @@ static int read_all(int fd, struct tls_file *c)
 }
 
 /* The content is to be freed either way. */
-static int read_file(struct tls_file *c, const struct tls_complaint *to)
+static int read_file(struct tls_file *c, struct mst_reason *why)
 {
 	int fd = open(c->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), rc;
 	struct stat st;
 
 	if (fd < 0)
-		return invalid(to, "cannot read %s: %s", c->path, strerror(errno));
-	rc = fstat(fd, &st) == 0 ? check_file(c, &st, to)
-				 : invalid(to, "cannot read %s: %s", c->path, strerror(errno));
+		return invalid(why, "cannot read %s: %s", c->path, strerror(errno));
+	rc = fstat(fd, &st) == 0 ? check_file(c, &st, why)
+				 : invalid(why, "cannot read %s: %s", c->path, strerror(errno));
 	if (rc == 0) {
 		c->room = (size_t)st.st_size + 1;
 		c->text = malloc(c->room);
 		rc = c->text == NULL ? -ENOMEM : read_all(fd, c);
 		if (rc != 0)
-			(void)invalid(to, "cannot read %s: %s", c->path, strerror(-rc));
+			(void)invalid(why, "cannot read %s: %s", c->path, strerror(-rc));
 	}
 	close(fd);
 	if (rc == 0 && strstr(c->text, "-----BEGIN ") == NULL)
-		return invalid(to,
+		return invalid(why,
 			       "%s is not in PEM format, which is text with a line that begins "
 			       "with -----BEGIN; openssl x509 and openssl pkey convert",
 			       c->path);
@@ -150,7 +143,7 @@ static const char *library_says(void)
 
 /* ---- each file ---- */
 
-static int use_authority(SSL_CTX *ctx, const struct tls_file *file, const struct tls_complaint *to)
+static int use_authority(SSL_CTX *ctx, const struct tls_file *file, struct mst_reason *why)
 {
 	X509_STORE *store = SSL_CTX_get_cert_store(ctx);
 	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
@@ -167,29 +160,28 @@ static int use_authority(SSL_CTX *ctx, const struct tls_file *file, const struct
 	/* An authority between a root and the certificates may be the one that is believed. */
 	(void)X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
 	if (count == 0)
-		return invalid(to, "%s holds no certificate; --tls-ca wants the authority's",
+		return invalid(why, "%s holds no certificate; --tls-ca wants the authority's",
 			       file->path);
 	return 0;
 }
 
-static int use_certificate(SSL_CTX *ctx, const struct tls_file *file,
-			   const struct tls_complaint *to)
+static int use_certificate(SSL_CTX *ctx, const struct tls_file *file, struct mst_reason *why)
 {
 	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
 	X509 *cert = bio != NULL ? PEM_read_bio_X509(bio, NULL, mst_tls_no_passphrase, NULL) : NULL;
 	int rc = 0;
 
 	if (cert == NULL)
-		rc = invalid(to, "%s holds no certificate (%s)", file->path, library_says());
+		rc = invalid(why, "%s holds no certificate (%s)", file->path, library_says());
 	else if (SSL_CTX_use_certificate(ctx, cert) != 1)
-		rc = invalid(to, "the certificate in %s cannot be used: %s", file->path,
+		rc = invalid(why, "the certificate in %s cannot be used: %s", file->path,
 			     library_says());
 	X509_free(cert);
 	while (rc == 0 &&
 	       (cert = PEM_read_bio_X509(bio, NULL, mst_tls_no_passphrase, NULL)) != NULL) {
 		if (SSL_CTX_add0_chain_cert(ctx, cert) != 1) {
 			X509_free(cert);
-			rc = invalid(to, "a certificate in %s cannot be used: %s", file->path,
+			rc = invalid(why, "a certificate in %s cannot be used: %s", file->path,
 				     library_says());
 		}
 	}
@@ -199,7 +191,7 @@ static int use_certificate(SSL_CTX *ctx, const struct tls_file *file,
 }
 
 static int use_key(SSL_CTX *ctx, const struct tls_file *file, const char *cert_path,
-		   const struct tls_complaint *to)
+		   struct mst_reason *why)
 {
 	BIO *bio = BIO_new_mem_buf(file->text, (int)file->len);
 	EVP_PKEY *key = bio != NULL
@@ -209,45 +201,43 @@ static int use_key(SSL_CTX *ctx, const struct tls_file *file, const char *cert_p
 
 	BIO_free(bio);
 	if (key == NULL && strstr(file->text, "ENCRYPTED") != NULL)
-		rc = invalid(to,
+		rc = invalid(why,
 			     "the key in %s has a passphrase, and nobody is there to type it: "
 			     "openssl pkey -in %s -out FILE takes it off",
 			     file->path, file->path);
 	else if (key == NULL)
-		rc = invalid(to, "%s holds no key (%s)", file->path, library_says());
+		rc = invalid(why, "%s holds no key (%s)", file->path, library_says());
 	else if (X509_check_private_key(SSL_CTX_get0_certificate(ctx), key) != 1)
-		rc = invalid(to, "the key in %s does not belong to the certificate in %s",
+		rc = invalid(why, "the key in %s does not belong to the certificate in %s",
 			     file->path, cert_path);
 	else if (SSL_CTX_use_PrivateKey(ctx, key) != 1)
-		rc = invalid(to, "the key in %s cannot be used: %s", file->path, library_says());
+		rc = invalid(why, "the key in %s cannot be used: %s", file->path, library_says());
 	EVP_PKEY_free(key);
 	return rc;
 }
 
 /* Would a peer of the same authority believe the own certificate? */
-static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files,
-		     const struct tls_complaint *to)
+static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files, struct mst_reason *why)
 {
 	X509 *own = SSL_CTX_get0_certificate(ctx);
 	X509_STORE_CTX *chain = X509_STORE_CTX_new();
 	STACK_OF(X509) *between = NULL;
 	struct mst_principal who;
-	char clause[CLAUSE_LEN];
+	struct mst_reason clause;
 	int rc = 0;
 
 	(void)SSL_CTX_get0_chain_certs(ctx, &between);
 	if (chain == NULL ||
 	    X509_STORE_CTX_init(chain, SSL_CTX_get_cert_store(ctx), own, between) != 1) {
-		rc = invalid(to, "no memory to check %s", files->cert);
+		rc = invalid(why, "no memory to check %s", files->cert);
 	} else if (X509_verify_cert(chain) != 1) {
-		mst_tls_verify_clause(X509_STORE_CTX_get_error(chain), files->ca, clause,
-				      sizeof(clause));
-		rc = invalid(to, "%s holds a certificate %s", files->cert, clause);
+		mst_tls_verify_clause(X509_STORE_CTX_get_error(chain), files->ca, &clause);
+		rc = invalid(why, "%s holds a certificate %s", files->cert, clause.text);
 	}
 	X509_STORE_CTX_free(chain);
 	mst_tls_principal(own, &who);
 	if (rc == 0 && who.roles == 0)
-		rc = invalid(to,
+		rc = invalid(why,
 			     "the certificate in %s has no role: a subjectAltName URI or an OU has "
 			     "to be muster:worker, muster:server, muster:operator or "
 			     "muster:observer",
@@ -268,25 +258,24 @@ static void complete_chain(SSL_CTX *ctx)
 	ERR_clear_error();
 }
 
-static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files,
-		     const struct tls_complaint *to)
+static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files, struct mst_reason *why)
 {
 	struct tls_file ca = { .path = files->ca }, cert = { .path = files->cert };
 	struct tls_file key = { .path = files->key, .secret = true };
-	int rc = read_file(&ca, to);
+	int rc = read_file(&ca, why);
 
 	if (rc == 0)
-		rc = use_authority(ctx, &ca, to);
+		rc = use_authority(ctx, &ca, why);
 	if (rc == 0)
-		rc = read_file(&cert, to);
+		rc = read_file(&cert, why);
 	if (rc == 0)
-		rc = use_certificate(ctx, &cert, to);
+		rc = use_certificate(ctx, &cert, why);
 	if (rc == 0)
-		rc = read_file(&key, to);
+		rc = read_file(&key, why);
 	if (rc == 0)
-		rc = use_key(ctx, &key, files->cert, to);
+		rc = use_key(ctx, &key, files->cert, why);
 	if (rc == 0)
-		rc = check_own(ctx, files, to);
+		rc = check_own(ctx, files, why);
 	if (rc == 0)
 		complete_chain(ctx);
 	content_free(&ca);
@@ -295,14 +284,13 @@ static int use_files(SSL_CTX *ctx, const struct mst_tls_files *files,
 	return rc;
 }
 
-static int load_context(const struct mst_tls_files *files, SSL_CTX **out,
-			const struct tls_complaint *to)
+static int load_context(const struct mst_tls_files *files, SSL_CTX **out, struct mst_reason *why)
 {
 	SSL_CTX *ctx = mst_tls_context_new();
 
 	if (ctx == NULL)
-		return invalid(to, "OpenSSL offers no TLS 1.3 here: %s", library_says());
-	int rc = use_files(ctx, files, to);
+		return invalid(why, "OpenSSL offers no TLS 1.3 here: %s", library_says());
+	int rc = use_files(ctx, files, why);
 	if (rc != 0) {
 		SSL_CTX_free(ctx);
 		return rc;
@@ -330,7 +318,7 @@ void mst_tls_files_environment(struct mst_tls_files *files)
 	files->key = choose(files->key, "MUSTER_TLS_KEY");
 }
 
-static int check_given(const struct mst_tls_files *f, const struct tls_complaint *to)
+static int check_given(const struct mst_tls_files *f, struct mst_reason *why)
 {
 	static const char *const option[FILES] = { "--tls-ca", "--tls-cert", "--tls-key" };
 	const char *const path[FILES] = { f->ca, f->cert, f->key };
@@ -343,7 +331,7 @@ static int check_given(const struct mst_tls_files *f, const struct tls_complaint
 	}
 	if (given == 0 || given == FILES)
 		return (int)given;
-	return invalid(to,
+	return invalid(why,
 		       "%s is missing: TLS needs --tls-ca, --tls-cert and --tls-key; or "
 		       "MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY",
 		       option[missing]);
@@ -364,11 +352,10 @@ static void look(const struct mst_credentials *c, struct stamp seen[FILES])
 	}
 }
 
-int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentials **out, char *why,
-			 size_t why_len)
+int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentials **out,
+			 struct mst_reason *why)
 {
-	const struct tls_complaint to = { why, why_len };
-	int rc = check_given(files, &to);
+	int rc = check_given(files, why);
 
 	*out = NULL;
 	if (rc <= 0)
@@ -383,9 +370,9 @@ int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentia
 	c->files = (struct mst_tls_files){ c->path[0], c->path[1], c->path[2] };
 	look(c, c->seen);
 	if (c->path[0] == NULL || c->path[1] == NULL || c->path[2] == NULL)
-		rc = invalid(&to, "no memory for the names of three files");
+		rc = invalid(why, "no memory for the names of three files");
 	else
-		rc = load_context(&c->files, &c->ctx, &to);
+		rc = load_context(&c->files, &c->ctx, why);
 	if (rc != 0) {
 		mst_credentials_free(c);
 		return rc;
@@ -422,18 +409,17 @@ const struct mst_tls_files *mst_credentials_files(const struct mst_credentials *
 static void renew(struct mst_credentials *c)
 {
 	struct stamp now[FILES];
-	char why[512];
-	const struct tls_complaint to = { why, sizeof(why) };
+	struct mst_reason why;
 	SSL_CTX *fresh;
 
 	look(c, now);
 	if (memcmp(now, c->seen, sizeof(now)) == 0)
 		return;
 	memcpy(c->seen, now, sizeof(now));
-	if (load_context(&c->files, &fresh, &to) != 0) {
+	if (load_context(&c->files, &fresh, &why) != 0) {
 		mst_warn("the files of TLS have changed and are not taken: %s; the ones before "
 			 "stay in use until the files change again",
-			 why);
+			 why.text);
 		return;
 	}
 	SSL_CTX_free(c->ctx);

@@ -13,8 +13,7 @@
 #ifndef MST_TRANSPORT_TLS_CREDENTIALS_H
 #define MST_TRANSPORT_TLS_CREDENTIALS_H
 
-#include <stddef.h>
-
+#include "common/base/reason.h"
 #include "common/transport/principal.h"
 
 struct mst_credentials;
@@ -32,8 +31,8 @@ void mst_tls_files_environment(struct mst_tls_files *files);
 /* Reads and checks the files. *@out: NULL if no file is given: the process uses plain streams.
  * @why: on failure a sentence that names the file and the mend.
  * Return: 0, -EINVAL or -ENOMEM. */
-int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentials **out, char *why,
-			 size_t why_len);
+int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentials **out,
+			 struct mst_reason *why);
 void mst_credentials_free(struct mst_credentials *c); /* accepts NULL */
 
 /* What the own certificate says, as it was loaded. */

@@ -4,8 +4,9 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/sslerr.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "common/base/reason.h"
 
 #define RECORD_ALERT 21
 #define RECORD_HANDSHAKE 22
@@ -47,26 +48,27 @@ static bool is_old(int reason)
 	       reason == SSL_R_WRONG_SSL_VERSION;
 }
 
-static void explain_peer(const struct mst_tls_failure *f, char *clause, size_t len)
+static void explain_peer(const struct mst_tls_failure *f, struct mst_reason *clause)
 {
-	char roles[MST_ROLES_TEXT_LEN], cause[CLAUSE_LEN];
+	char roles[MST_ROLES_TEXT_LEN];
+	struct mst_reason cause;
 
 	mst_roles_text(f->who->principal.roles, roles);
-	mst_tls_verify_clause(f->who->error, f->files->ca, cause, sizeof(cause));
+	mst_tls_verify_clause(f->who->error, f->files->ca, &cause);
 	if (f->who->lacks_role && f->who->must_serve)
-		(void)snprintf(clause, len,
+		mst_reason_set(clause,
 			       "shows the certificate \"%s\", which has %s and is no server's: a "
 			       "server's names muster:server",
 			       f->who->principal.name, roles);
 	else if (f->who->lacks_role)
-		(void)snprintf(clause, len,
+		mst_reason_set(clause,
 			       "shows the certificate \"%s\", which has no role: a URI or OU of it "
 			       "has to be muster:worker, muster:server, muster:operator or "
 			       "muster:observer",
 			       f->who->principal.name);
 	else
-		(void)snprintf(clause, len, "shows the certificate \"%s\", %s",
-			       f->who->principal.name, cause);
+		mst_reason_set(clause, "shows the certificate \"%s\", %s", f->who->principal.name,
+			       cause.text);
 }
 
 /* The peer speaks no TLS: of a caller, an old muster or one that has no certificates is likely. */
@@ -81,59 +83,59 @@ static const char *plain(const struct mst_tls_failure *f)
 	       "--tls-ca or MUSTER_TLS_CA";
 }
 
-static int explain_rest(const struct mst_tls_failure *f, int reason, char *clause, size_t len)
+static int explain_rest(const struct mst_tls_failure *f, int reason, struct mst_reason *clause)
 {
 	const char *text = ERR_reason_error_string(f->reason);
 
 	if (f->wire->error == -EMSGSIZE)
-		(void)snprintf(clause, len, "sent more than %u bytes without a proof",
+		mst_reason_set(clause, "sent more than %u bytes without a proof",
 			       MST_TLS_HANDSHAKE_BYTES);
 	else if (reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE)
-		(void)snprintf(clause, len, "shows no certificate");
+		mst_reason_set(clause, "shows no certificate");
 	else if (f->reason != 0)
-		(void)snprintf(clause, len, "%s: %s",
+		mst_reason_set(clause, "%s: %s",
 			       f->shaking ? "broke the handshake of TLS" : "broke TLS",
 			       text != NULL ? text : "no reason is known");
 	else if (f->wire->error != 0)
-		(void)snprintf(clause, len, "is gone: %s", strerror(-f->wire->error));
+		mst_reason_set(clause, "is gone: %s", strerror(-f->wire->error));
 	else
-		(void)snprintf(clause, len, "closed the connection within the handshake");
+		mst_reason_set(clause, "closed the connection within the handshake");
 	if (f->reason != 0)
 		return reason == SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE ? -EACCES : -EPROTO;
 	return f->wire->error == -EMSGSIZE ? -EPROTO : -ECONNRESET;
 }
 
-static int explain(const struct mst_tls_failure *f, char *clause, size_t len)
+static int explain(const struct mst_tls_failure *f, struct mst_reason *clause)
 {
 	int reason = ERR_GET_REASON(f->reason);
 	const char *alert = alert_of(reason);
 
 	if (f->who->error != X509_V_OK) {
-		explain_peer(f, clause, len);
+		explain_peer(f, clause);
 		return -EACCES;
 	}
 	if (f->wire->began && f->wire->first != RECORD_HANDSHAKE &&
 	    f->wire->first != RECORD_ALERT) {
-		(void)snprintf(clause, len, "%s", plain(f));
+		mst_reason_set(clause, "%s", plain(f));
 		return -EPROTO;
 	}
 	if (alert != NULL) {
-		(void)snprintf(clause, len, "refuses the certificate in %s: it %s", f->files->cert,
+		mst_reason_set(clause, "refuses the certificate in %s: it %s", f->files->cert,
 			       alert);
 		return -EACCES;
 	}
 	if (is_old(reason)) {
-		(void)snprintf(clause, len, "speaks an older TLS than 1.3");
+		mst_reason_set(clause, "speaks an older TLS than 1.3");
 		return -EPROTO;
 	}
-	return explain_rest(f, reason, clause, len);
+	return explain_rest(f, reason, clause);
 }
 
-int mst_tls_explain(const struct mst_tls_failure *f, char *why, size_t len)
+int mst_tls_explain(const struct mst_tls_failure *f, struct mst_reason *why)
 {
-	char clause[MST_STREAM_WHY_LEN];
-	int rc = explain(f, clause, sizeof(clause));
+	struct mst_reason clause;
+	int rc = explain(f, &clause);
 
-	(void)snprintf(why, len, "%s%s %s", f->serves ? "" : "the server at ", f->peer, clause);
+	mst_reason_set(why, "%s%s %s", f->serves ? "" : "the server at ", f->peer, clause.text);
 	return rc;
 }

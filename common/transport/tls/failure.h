@@ -18,6 +18,6 @@ struct mst_tls_failure {
 };
 
 /* Return: -EACCES, -EPROTO, -ECONNRESET or what the wire's error is. */
-int mst_tls_explain(const struct mst_tls_failure *f, char *why, size_t len);
+int mst_tls_explain(const struct mst_tls_failure *f, struct mst_reason *why);
 
 #endif

@@ -32,7 +32,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rand.h"
-#include "common/base/ratelimit.h"
 #include "common/transport/stream.h"
 #include "common/transport/tls/callers.h"
 #include "common/transport/tls/stream.h"

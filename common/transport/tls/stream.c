@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/reason.h"
 #include "common/transport/tls/failure.h"
 
 /* How many records in a row may have nothing for the reader. OpenSSL sends none, an honest peer of
@@ -25,7 +26,7 @@ struct mst_stream {
 	int broken;    /* what each call gives from now on; 0: all is well */
 	pid_t owner;   /* who may say to the peer that the stream is closed */
 	char peer[PEER_LEN];
-	char why[MST_STREAM_WHY_LEN];
+	struct mst_reason why;
 };
 
 /* ---- beginning and end ---- */
@@ -94,7 +95,7 @@ static int fail(struct mst_stream *s)
 				     .wire = &s->wire,
 				     .reason = ERR_peek_error() };
 
-	s->broken = mst_tls_explain(&f, s->why, sizeof(s->why));
+	s->broken = mst_tls_explain(&f, &s->why);
 	ERR_clear_error();
 	return s->broken;
 }
@@ -188,8 +189,7 @@ ssize_t mst_tls_stream_receive(struct mst_stream *s, void *data, size_t len)
 		if (nothing != 1)
 			return nothing;
 	}
-	(void)snprintf(s->why, sizeof(s->why),
-		       "%s%s sent %u records of TLS in a row that hold no message",
+	mst_reason_set(&s->why, "%s%s sent %u records of TLS in a row that hold no message",
 		       s->serves ? "" : "the server at ", s->peer, IDLE_RECORDS_MAX);
 	s->broken = -EPROTO;
 	return s->broken;
@@ -202,7 +202,7 @@ bool mst_tls_stream_buffered(const struct mst_stream *s)
 
 const char *mst_tls_stream_why(const struct mst_stream *s)
 {
-	return s->why[0] != '\0' ? s->why : NULL;
+	return s->why.text[0] != '\0' ? s->why.text : NULL;
 }
 
 void mst_tls_stream_principal(const struct mst_stream *s, struct mst_principal *out)

@@ -6,6 +6,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "common/transport/tls/listener.h"
 #include "common/transport/tls/stream.h"
 
@@ -44,7 +45,7 @@ static int tls_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 	struct mst_stream *s;
 
 	MST_ASSERT(proof != NULL && proof->own != NULL);
-	proof->why[0] = '\0';
+	proof->why.text[0] = '\0';
 	begin.own = proof->own;
 	int rc = mst_tcp.connect(address, timeout_ns, proof, &begin.below);
 	if (rc == 0)
@@ -57,12 +58,12 @@ static int tls_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 		return 0;
 	}
 	if (rc == -ETIMEDOUT)
-		(void)snprintf(proof->why, sizeof(proof->why),
+		mst_reason_set(&proof->why,
 			       "the server at %s took the connection, but did not shake hands by "
 			       "TLS in time",
 			       address);
 	else if (mst_tls_stream_why(s) != NULL)
-		(void)snprintf(proof->why, sizeof(proof->why), "%s", mst_tls_stream_why(s));
+		mst_reason_set(&proof->why, "%s", mst_tls_stream_why(s));
 	mst_tls_stream_close(s);
 	return rc;
 }

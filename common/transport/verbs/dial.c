@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
@@ -228,7 +229,7 @@ static int refused(const struct attempt *a)
 
 	while (!is_gone(a->link) && poll(&pfd, 1, FAREWELL_MS) > 0)
 		mst_verbs_cm_step(a->net);
-	return is_gone(a->link) ? -EPIPE : mst_fail(-EHOSTUNREACH, "%s", a->link->link.why);
+	return is_gone(a->link) ? -EPIPE : mst_fail(-EHOSTUNREACH, "%s", a->link->link.why.text);
 }
 
 /* Until the acceptor's devices have the region exchanges: it can put from now on. */
@@ -291,9 +292,9 @@ static int enter(struct attempt *a)
 	l->queue.open = rc == 0;
 	if (rc != -EPIPE)
 		return rc;
-	if (l->link.why[0] == '\0')
-		(void)snprintf(l->link.why, sizeof(l->link.why),
-			       "%s has ended the connection at once", l->rail[0].peer);
+	if (l->link.why.text[0] == '\0')
+		mst_reason_set(&l->link.why, "%s has ended the connection at once",
+			       l->rail[0].peer);
 	atomic_store_explicit(&l->gone, true, memory_order_relaxed);
 	return 0;
 }

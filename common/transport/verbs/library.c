@@ -7,7 +7,8 @@
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <stdint.h>
-#include <stdio.h>
+
+#include "common/base/reason.h"
 
 /* The headers have macros of these names, for their callers. */
 #undef ibv_query_port
@@ -123,7 +124,7 @@ static const struct {
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int outcome;
-static char why[300];
+static struct mst_reason why;
 
 /* The libraries stay loaded until the process ends, since threads of theirs may run. */
 static void find_all(void)
@@ -134,7 +135,7 @@ static void find_all(void)
 	for (int i = 0; i < LIBRARIES; i++) {
 		library[i] = dlopen(file[i], RTLD_NOW | RTLD_LOCAL);
 		if (library[i] == NULL) {
-			(void)snprintf(why, sizeof(why),
+			mst_reason_set(&why,
 				       "the RDMA libraries are not on this host (%s): install "
 				       "libibverbs1, librdmacm1 and ibverbs-providers, or what "
 				       "rdma-core is called there",
@@ -145,7 +146,7 @@ static void find_all(void)
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		*(void **)wanted[i].at = dlsym(library[wanted[i].library], wanted[i].name);
 		if (*(void **)wanted[i].at == NULL) {
-			(void)snprintf(why, sizeof(why),
+			mst_reason_set(&why,
 				       "%s of this host has no %s: it is too old, install one of a "
 				       "newer rdma-core",
 				       file[wanted[i].library], wanted[i].name);
@@ -163,5 +164,5 @@ int mst_verbs_library(void)
 
 const char *mst_verbs_library_why(void)
 {
-	return why;
+	return why.text;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/reason.h"
 #include "common/transport/pages.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
@@ -211,8 +212,8 @@ static int explain_break(struct mst_verbs_rail *r)
 {
 	struct mst_verbs_link *l = r->link;
 
-	if (l->link.why[0] == '\0')
-		(void)snprintf(l->link.why, sizeof(l->link.why),
+	if (l->link.why.text[0] == '\0')
+		mst_reason_set(&l->link.why,
 			       "%s sent what the transport does not know: it is of another version "
 			       "of muster, or broken",
 			       r->peer);
@@ -276,7 +277,7 @@ void mst_verbs_link_break(struct mst_verbs_rail *r, int error)
 	mst_verbs_link_gather(l);
 	if (l->state != MST_VERBS_LIVE)
 		return;
-	(void)snprintf(l->link.why, sizeof(l->link.why), "RDMA device %s refused a request: %s",
+	mst_reason_set(&l->link.why, "RDMA device %s refused a request: %s",
 		       mst_verbs_rail_device(r), strerror(error));
 	mst_verbs_link_end(l, -EPIPE);
 }

@@ -21,6 +21,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "common/transport/nap.h"
 #include "common/transport/spin.h"
 #include "common/transport/verbs/library.h"
@@ -254,9 +255,9 @@ static void hear_pair(const struct mst_verbs_net *net, const struct ibv_async_ev
 	struct mst_verbs_link *l = r->link;
 	if (l->net != net || l->state != MST_VERBS_LIVE)
 		return; /* not attached: not this thread's */
-	if (l->link.why[0] == '\0')
-		(void)snprintf(
-			l->link.why, sizeof(l->link.why),
+	if (l->link.why.text[0] == '\0')
+		mst_reason_set(
+			&l->link.why,
 			"the queue pair to %s over %s broke (%s): the peer is broken, or hostile",
 			r->peer, mst_verbs_rail_device(r), ibv_event_type_str(event->event_type));
 	mst_verbs_link_end(l, -EPROTO);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "common/transport/verbs/verbs.h"
 #include "common/transport/why.h"
 
@@ -40,18 +41,18 @@ static const char *sends_cause(enum ibv_wc_status status)
 	}
 }
 
-static int of_sends(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *why, size_t len)
+static int of_sends(struct mst_verbs_rail *r, const struct ibv_wc *wc, struct mst_reason *why)
 {
 	const struct mst_fabric *f = &r->link->home->fabric;
 	double try_s = 4.096e-6 * (double)(UINT64_C(1) << f->ack_timeout);
 
 	if (wc->status == IBV_WC_RETRY_EXC_ERR)
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "no acknowledgement from %s over %s at %s in %d tries of %.3g s: %s",
 			       r->peer, mst_verbs_rail_device(r), r->own, f->retries + 1, try_s,
 			       sends_cause(wc->status));
 	else
-		(void)snprintf(why, len, "sending to %s over %s failed (%s): %s", r->peer,
+		mst_reason_set(why, "sending to %s over %s failed (%s): %s", r->peer,
 			       mst_verbs_rail_device(r), ibv_wc_status_str(wc->status),
 			       sends_cause(wc->status));
 	/* A refused write is what a dying process looks like, too. */
@@ -61,9 +62,9 @@ static int of_sends(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *why
 /* The inbound pair fails by what the peer does: a write beyond its memory, with a key that is not
  * its, of a kind that is not allowed; a message where none is expected. Many devices only flush its
  * receives then, as they do when the device itself goes, which was asked for first. */
-static int of_receives(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *why, size_t len)
+static int of_receives(struct mst_verbs_rail *r, const struct ibv_wc *wc, struct mst_reason *why)
 {
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "%s did over %s what its queue pair may not (%s): a write outside of its "
 		       "own memory, or no write at all; it is broken, or hostile",
 		       r->peer, mst_verbs_rail_device(r), ibv_wc_status_str(wc->status));
@@ -72,8 +73,7 @@ static int of_receives(struct mst_verbs_rail *r, const struct ibv_wc *wc, char *
 
 void mst_verbs_reason_removed(struct mst_verbs_rail *r)
 {
-	(void)snprintf(r->link->link.why, MST_WHY_LEN,
-		       "RDMA device %s, at %s, was removed while it was in use",
+	mst_reason_set(&r->link->link.why, "RDMA device %s, at %s, was removed while it was in use",
 		       mst_verbs_rail_device(r), r->own);
 }
 
@@ -85,7 +85,7 @@ static bool of_device(struct mst_verbs_rail *r)
 	if (rc == -ENODEV)
 		mst_verbs_reason_removed(r);
 	else if (rc != 0)
-		(void)snprintf(r->link->link.why, MST_WHY_LEN,
+		mst_reason_set(&r->link->link.why,
 			       "RDMA device %s has lost its address %s while it was in use",
 			       mst_verbs_rail_device(r), r->own);
 	return rc != 0;
@@ -93,25 +93,24 @@ static bool of_device(struct mst_verbs_rail *r)
 
 int mst_verbs_reason_completion(struct mst_verbs_rail *r, const struct ibv_wc *wc)
 {
-	char *why = r->link->link.why, unused[MST_WHY_LEN];
+	struct mst_reason *why = &r->link->link.why, unused;
 
-	if (why[0] != '\0')
-		why = unused;
+	if (why->text[0] != '\0')
+		why = &unused;
 	else if (of_device(r))
 		return -EPIPE;
-	return wc->wr_id != 0 ? of_sends(r, wc, why, MST_WHY_LEN)
-			      : of_receives(r, wc, why, MST_WHY_LEN);
+	return wc->wr_id != 0 ? of_sends(r, wc, why) : of_receives(r, wc, why);
 }
 
 void mst_verbs_reason_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
 {
-	char *why = r->link->link.why;
+	struct mst_reason *why = &r->link->link.why;
 
-	if (why[0] != '\0' || of_device(r))
+	if (why->text[0] != '\0' || of_device(r))
 		return;
 	switch (event->event) {
 	case RDMA_CM_EVENT_DISCONNECTED:
-		(void)snprintf(why, MST_WHY_LEN,
+		mst_reason_set(why,
 			       "%s has ended the connection: its process is over, or its device "
 			       "gone",
 			       r->peer);
@@ -120,8 +119,8 @@ void mst_verbs_reason_gone(struct mst_verbs_rail *r, const struct rdma_cm_event 
 		mst_verbs_reason_removed(r);
 		break;
 	default:
-		(void)snprintf(why, MST_WHY_LEN, "the connection to %s broke (%s, status %d)",
-			       r->peer, rdma_event_str(event->event), event->status);
+		mst_reason_set(why, "the connection to %s broke (%s, status %d)", r->peer,
+			       rdma_event_str(event->event), event->status);
 	}
 }
 

@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "common/base/clock.h"
-#include "common/base/ratelimit.h"
+#include "common/base/log.h"
 
 enum mst_complaint {
 	MST_COMPLAINT_REFUSED, /* a hello that cannot be admitted */

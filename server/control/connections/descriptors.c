@@ -39,7 +39,7 @@ void mst_descriptors_of(const struct mst_descriptors_cfg *cfg, struct mst_descri
 		out->own += TLS_LISTENER_OWN;
 }
 
-int mst_descriptors_check(const struct mst_descriptors *d, char *why, size_t len)
+int mst_descriptors_check(const struct mst_descriptors *d, struct mst_reason *why)
 {
 	uint64_t open = mst_host_descriptors_open(""), allowed = mst_host_descriptors_max();
 	uint64_t need = open + mst_descriptors_all(d);
@@ -48,7 +48,7 @@ int mst_descriptors_check(const struct mst_descriptors *d, char *why, size_t len
 		allowed -= allowed / 8 < TLS_CALLERS_MAX ? allowed / 8 : TLS_CALLERS_MAX;
 	if (need <= allowed)
 		return 0;
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "%" PRIu32 " workers need %" PRIu64 " file descriptors here (%" PRIu32
 		       " each, %" PRIu64 " of the server's own, %" PRIu64
 		       " that are open already), and %" PRIu64

@@ -4,6 +4,7 @@
 #ifndef MST_SERVER_CONTROL_CONNECTIONS_DESCRIPTORS_H
 #define MST_SERVER_CONTROL_CONNECTIONS_DESCRIPTORS_H
 
+#include "common/base/reason.h"
 #include "common/transport/transport.h"
 
 struct mst_descriptors_cfg {
@@ -31,6 +32,6 @@ static inline uint64_t mst_descriptors_all(const struct mst_descriptors *d)
 
 /* To be called before any of them is open.
  * Return: 0; -EMFILE: too few are allowed, @why says the numbers. */
-int mst_descriptors_check(const struct mst_descriptors *d, char *why, size_t len);
+int mst_descriptors_check(const struct mst_descriptors *d, struct mst_reason *why);
 
 #endif

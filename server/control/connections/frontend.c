@@ -138,31 +138,32 @@ static int open_descriptors(struct mst_frontend *f)
 	return watch(f, f->wake_fd, EPOLLIN, OF_WAKER, EPOLL_CTL_ADD);
 }
 
-static void explain_listen(int rc, const char *listen, char *why, size_t why_len)
+static void explain_listen(int rc, const char *listen, struct mst_reason *why)
 {
 	if (rc == -EADDRINUSE)
-		snprintf(why, why_len,
-			 "cannot listen on %s: another process does; choose another port with "
-			 "--listen HOST:PORT (port 0: any free one)",
-			 listen);
+		mst_reason_set(
+			why,
+			"cannot listen on %s: another process does; choose another port with "
+			"--listen HOST:PORT (port 0: any free one)",
+			listen);
 	else if (rc == -ENOENT)
-		snprintf(why, why_len, "cannot listen on %s: there is no host of this name",
-			 listen);
+		mst_reason_set(why, "cannot listen on %s: there is no host of this name", listen);
 	else if (rc == -EADDRNOTAVAIL)
-		snprintf(why, why_len,
-			 "cannot listen on %s: no interface of this host has this address (ip "
-			 "address shows them)",
-			 listen);
+		mst_reason_set(
+			why,
+			"cannot listen on %s: no interface of this host has this address (ip "
+			"address shows them)",
+			listen);
 	else if (rc == -EHOSTUNREACH)
-		snprintf(why, why_len,
-			 "cannot listen on %s: the name could not be looked up; give an "
-			 "address of this host",
-			 listen);
+		mst_reason_set(why,
+			       "cannot listen on %s: the name could not be looked up; give an "
+			       "address of this host",
+			       listen);
 	else
-		snprintf(why, why_len, "cannot listen on %s: %s", listen, strerror(-rc));
+		mst_reason_set(why, "cannot listen on %s: %s", listen, strerror(-rc));
 }
 
-static int open_listener(struct mst_frontend *f, char *why, size_t why_len)
+static int open_listener(struct mst_frontend *f, struct mst_reason *why)
 {
 	const struct mst_stream_ops *s = f->cfg.stream;
 
@@ -171,17 +172,17 @@ static int open_listener(struct mst_frontend *f, char *why, size_t why_len)
 	int rc = s->listen(f->cfg.listen, f->cfg.credentials, &f->listener, f->address,
 			   sizeof(f->address));
 	if (rc != 0) {
-		explain_listen(rc, f->cfg.listen, why, why_len);
+		explain_listen(rc, f->cfg.listen, why);
 		return rc;
 	}
 	rc = watch(f, s->listener_fd(f->listener), EPOLLIN, OF_LISTENER, EPOLL_CTL_ADD);
 	if (rc != 0)
-		explain_listen(rc, f->cfg.listen, why, why_len);
+		explain_listen(rc, f->cfg.listen, why);
 	return rc;
 }
 
-int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg, char *why,
-		      size_t why_len)
+int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg,
+		      struct mst_reason *why)
 {
 	/* There is one entry more, since a new connection is accepted before the oldest stranger is
 	 * closed. */
@@ -192,15 +193,15 @@ int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg
 	mst_complaints_init(&f->complaints);
 	int rc = mst_places_init(&f->places, cfg->members + others, cfg->workers);
 	if (rc != 0) {
-		snprintf(why, why_len, "no memory for %" PRIu32 " connections", f->places.max);
+		mst_reason_set(why, "no memory for %" PRIu32 " connections", f->places.max);
 		return rc;
 	}
 	rc = open_descriptors(f);
 	if (rc != 0) {
-		snprintf(why, why_len, "no descriptors to wait by: %s", strerror(-rc));
+		mst_reason_set(why, "no descriptors to wait by: %s", strerror(-rc));
 		return rc;
 	}
-	return open_listener(f, why, why_len);
+	return open_listener(f, why);
 }
 
 void mst_frontend_close(struct mst_frontend *f)
@@ -292,7 +293,7 @@ void mst_frontend_blame(struct mst_frontend *f, const struct mst_conn *c, enum m
 
 void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct mst_message *msg)
 {
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 	int rc = mst_conn_send(c, msg);
 
 	if (rc == 0)
@@ -301,9 +302,10 @@ void mst_frontend_send(struct mst_frontend *f, struct mst_conn *c, const struct 
 		note_readable(f, c); /* the next read finds that the peer has closed */
 	if (rc == 0 || rc == -EPIPE)
 		return;
-	snprintf(reason, sizeof(reason), "%s: %s; closed", c->peer,
-		 rc == -ENOBUFS ? "does not read what it asked for" : "no memory for its answer");
-	mst_frontend_blame(f, c, MST_COMPLAINT_UNREAD, reason);
+	mst_reason_set(&reason, "%s: %s; closed", c->peer,
+		       rc == -ENOBUFS ? "does not read what it asked for"
+				      : "no memory for its answer");
+	mst_frontend_blame(f, c, MST_COMPLAINT_UNREAD, reason.text);
 	mst_frontend_hang_up(f, c);
 }
 
@@ -331,10 +333,10 @@ void mst_frontend_error(struct mst_frontend *f, struct mst_conn *c, int code, co
 }
 
 void mst_frontend_accuse(struct mst_frontend *f, const struct mst_conn *c, const char *what,
-			 char reason[MST_REASON_LEN])
+			 struct mst_reason *reason)
 {
-	snprintf(reason, MST_REASON_LEN, "%s %.400s", c->peer, what);
-	mst_frontend_blame(f, c, MST_COMPLAINT_BROKEN, reason);
+	mst_reason_set(reason, "%s %s", c->peer, what);
+	mst_frontend_blame(f, c, MST_COMPLAINT_BROKEN, reason->text);
 }
 
 struct mst_message *mst_frontend_draft(struct mst_frontend *f, enum mst_message_kind kind)

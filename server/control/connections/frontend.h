@@ -15,6 +15,7 @@
 #ifndef MST_SERVER_CONTROL_CONNECTIONS_FRONTEND_H
 #define MST_SERVER_CONTROL_CONNECTIONS_FRONTEND_H
 
+#include "common/base/reason.h"
 #include "server/control/connections/complaint.h"
 #include "server/control/connections/places.h"
 
@@ -71,8 +72,8 @@ struct mst_frontend {
 
 /* @why: on failure a sentence.
  * Return: 0 or -errno; then mst_frontend_close() frees what has been made. */
-int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg, char *why,
-		      size_t why_len);
+int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg,
+		      struct mst_reason *why);
 /* Closes all connections without a message. Accepts zeroed memory. */
 void mst_frontend_close(struct mst_frontend *f);
 
@@ -97,7 +98,7 @@ void mst_frontend_blame(struct mst_frontend *f, const struct mst_conn *c, enum m
 /* Logs that the peer broke the protocol; @what says how. @reason: the sentence that was logged. The
  * owner sends it to the peer by mst_frontend_error(), and does what else follows. */
 void mst_frontend_accuse(struct mst_frontend *f, const struct mst_conn *c, const char *what,
-			 char reason[MST_REASON_LEN]);
+			 struct mst_reason *reason);
 /* An empty message of @kind to be filled in and sent before the next call of this function. There
  * is only one; it may be sent to several peers. Therefore gone() of the owner must not use it. */
 struct mst_message *mst_frontend_draft(struct mst_frontend *f, enum mst_message_kind kind);

@@ -69,7 +69,7 @@ static void name_roles(uint32_t roles, char *out, size_t len)
 	}
 }
 
-bool mst_roles_allow(const struct mst_conn *c, enum mst_message_kind kind, char *why, size_t len)
+bool mst_roles_allow(const struct mst_conn *c, enum mst_message_kind kind, struct mst_reason *why)
 {
 	bool leads = c->role == MST_CONN_LEAD;
 	uint32_t needed = mst_roles_for(kind, c->role);
@@ -79,7 +79,7 @@ bool mst_roles_allow(const struct mst_conn *c, enum mst_message_kind kind, char 
 		return true;
 	name_roles(c->principal.roles, has, sizeof(has));
 	name_roles(needed, wants, sizeof(wants));
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "(certificate \"%.63s\") may not %s: its certificate gives the role %s, and "
 		       "the role %s is needed; use a certificate of that role",
 		       c->principal.name, leads ? "lead this server" : right_of(kind)->what, has,

@@ -9,6 +9,7 @@
 #ifndef MST_SERVER_CONTROL_CONNECTIONS_ROLES_H
 #define MST_SERVER_CONTROL_CONNECTIONS_ROLES_H
 
+#include "common/base/reason.h"
 #include "common/transport/principal.h"
 #include "common/wire/message.h"
 #include "server/control/connections/conn.h"
@@ -20,7 +21,7 @@ uint32_t mst_roles_for(enum mst_message_kind kind, enum mst_conn_role role);
 /* May the peer of @c send a message of this kind?
  * @why: if not, a sentence without its subject: what it may not do, which role its certificate
  * gives, and which is needed. */
-bool mst_roles_allow(const struct mst_conn *c, enum mst_message_kind kind, char *why, size_t len);
+bool mst_roles_allow(const struct mst_conn *c, enum mst_message_kind kind, struct mst_reason *why);
 
 /* Has the peer of @c a certificate with the role of an operator? (A peer without a certificate has
  * every role, and does not count.) */

@@ -18,7 +18,7 @@
 struct mst_archive_end {
 	int error; /* 0 or -errno */
 	uint64_t bytes;
-	char why[MST_CHECKPOINT_WHY_LEN]; /* a sentence, if it has failed */
+	struct mst_reason why; /* a sentence, if it has failed */
 };
 
 struct mst_archive_ops;

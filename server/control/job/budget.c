@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "common/host/descriptors.h"
 #include "common/host/memory.h"
 #include "common/wire/tensor_table.h"
@@ -181,7 +182,7 @@ static void plan_takes(const struct mst_plan *plan, uint32_t servers, struct mst
 }
 
 int mst_budget_job(const struct mst_plan_cfg *cfg, uint64_t elems,
-		   struct mst_budget out[MST_SERVERS_MAX], char *why, size_t len)
+		   struct mst_budget out[MST_SERVERS_MAX], struct mst_reason *why)
 {
 	const struct mst_vector vector = { .elems = elems };
 	uint32_t servers = cfg->options->servers;
@@ -190,10 +191,10 @@ int mst_budget_job(const struct mst_plan_cfg *cfg, uint64_t elems,
 	struct mst_appoint appoint;
 	struct mst_terms terms;
 
-	int rc = mst_terms_read(cfg->options, &terms, why, len);
+	int rc = mst_terms_read(cfg->options, &terms, why);
 	with.terms = &terms;
 	if (rc == 0)
-		rc = mst_plan_leader(&with, &vector, &leader, why, len);
+		rc = mst_plan_leader(&with, &vector, &leader, why);
 	if (rc != 0)
 		return rc;
 	plan_takes(&leader, servers, &out[0]);

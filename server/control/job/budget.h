@@ -35,7 +35,7 @@ void mst_budget_of(const struct mst_server_cfg *cfg, struct mst_budget *out);
  * @why: on failure a sentence.
  * Return: 0 or -EINVAL. */
 int mst_budget_job(const struct mst_plan_cfg *cfg, uint64_t elems,
-		   struct mst_budget out[MST_SERVERS_MAX], char *why, size_t len);
+		   struct mst_budget out[MST_SERVERS_MAX], struct mst_reason *why);
 
 /* The bytes that this server needs, pinned or not. */
 static inline uint64_t mst_budget_bytes(const struct mst_budget *b)

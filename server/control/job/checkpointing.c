@@ -267,13 +267,13 @@ static void take_end(struct mst_checkpointing *c, uint64_t now_ns)
 	if (work == MST_ARCHIVE_WRITES) {
 		if (end.error != 0)
 			mst_warn("cannot write this server's part of version %" PRIu64 ": %s",
-				 c->saving.version, end.why);
+				 c->saving.version, end.why.text);
 		part_ended(c, end.error != 0);
 		return;
 	}
 	c->ended++;
 	if (end.error != 0)
-		warn(c, c->written.id.version, end.why);
+		warn(c, c->written.id.version, end.why.text);
 	else
 		tell_complete(c, &end, now_ns);
 }

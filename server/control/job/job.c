@@ -18,7 +18,7 @@
 #include "common/kernels/tune.h"
 #include "server/control/connections/descriptors.h"
 #include "server/control/job/budget.h"
-#include "server/control/job/reason.h"
+#include "server/control/job/sentences.h"
 #include "server/control/job/state_directory.h"
 
 /* ---- its state ---- */
@@ -47,7 +47,7 @@ bool mst_job_end(struct mst_job *j, enum mst_job_event how, const char *why, uin
 {
 	if (!mst_job_enter(&j->state, how))
 		return false;
-	snprintf(j->why, sizeof(j->why), "%s", why);
+	mst_reason_set(&j->why, "%s", why);
 	j->ended_ns = now_ns;
 	return true;
 }
@@ -57,7 +57,7 @@ void mst_job_fail(struct mst_job *j, int error, const char *why, uint64_t now_ns
 	if (!mst_job_end(j, MST_JOB_FAILS, why, now_ns))
 		return;
 	j->error = error;
-	mst_error("job \"%s\" has failed: %s", j->o->job, j->why);
+	mst_error("job \"%s\" has failed: %s", j->o->job, j->why.text);
 }
 
 void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
@@ -66,10 +66,10 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 	if (j->state == MST_JOB_FAILED) {
 		out->kind = MST_MSG_ERROR;
 		out->error.code = j->error;
-		snprintf(out->error.reason, sizeof(out->error.reason), "%s", j->why);
+		snprintf(out->error.reason, sizeof(out->error.reason), "%s", j->why.text);
 	} else {
 		out->kind = MST_MSG_FINISHED;
-		snprintf(out->why, sizeof(out->why), "%s", j->why);
+		snprintf(out->why, sizeof(out->why), "%s", j->why.text);
 	}
 }
 
@@ -77,7 +77,7 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 
 /* A checkpoint has the name of the run that wrote it, so that parts of two runs are never taken for
  * parts of one checkpoint. */
-static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
+static int prepare_checkpoints(struct mst_job *j, struct mst_reason *why)
 {
 	char drawn[MST_CHECKPOINT_SAVE_LEN];
 	int rc = 0;
@@ -87,17 +87,17 @@ static int prepare_checkpoints(struct mst_job *j, char *why, size_t len)
 		snprintf(j->run, sizeof(j->run), "%.*s", (int)sizeof(j->run) - 1, drawn);
 	}
 	if (rc != 0)
-		snprintf(why, len, "cannot name checkpoints: %s", strerror(-rc));
+		mst_reason_set(why, "cannot name checkpoints: %s", strerror(-rc));
 	else if (j->o->resume != NULL)
-		rc = mst_resume_find(&j->resume, j->o, &j->terms.optimizer, why, len);
+		rc = mst_resume_find(&j->resume, j->o, &j->terms.optimizer, why);
 	if (rc == 0 && mst_resume_is_set(&j->resume))
 		mst_resume_policy(&j->resume, j->o, &j->terms.policy);
 	if (rc == 0 && mst_server_options_saves(j->o))
-		rc = mst_state_directory_check(j->o, mst_job_first_version(j), why, len);
+		rc = mst_state_directory_check(j->o, mst_job_first_version(j), why);
 	return rc;
 }
 
-int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, size_t len)
+int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_reason *why)
 {
 	*j = (struct mst_job){
 		.o = cfg->options,
@@ -106,9 +106,9 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, si
 		.cores = cfg->cores,
 		.recording = cfg->recording,
 	};
-	int rc = mst_terms_read(j->o, &j->terms, why, len);
+	int rc = mst_terms_read(j->o, &j->terms, why);
 	if (rc == 0 && !mst_job_follows(j))
-		rc = prepare_checkpoints(j, why, len);
+		rc = prepare_checkpoints(j, why);
 	if (rc != 0 || mst_job_follows(j))
 		return rc;
 	const struct mst_policy *policy = &j->terms.policy;
@@ -195,7 +195,7 @@ static const char *distance_text(const struct mst_aggregator_cfg *a, char text[9
 
 /* Compares what the job needs with the memory there is, and plans less where it can. The leader has
  * compared its descriptors when it started. */
-static int fit_budget(struct mst_job *j, char *why, size_t len)
+static int fit_budget(struct mst_job *j, struct mst_reason *why)
 {
 	struct mst_budget_room room;
 	struct mst_budget b;
@@ -208,15 +208,16 @@ static int fit_budget(struct mst_job *j, char *why, size_t len)
 	j->session_bytes = b.worker_bytes;
 	tell_budget(j, &b, room.text);
 	if (mst_budget_bytes(&b) <= room.bytes)
-		return mst_job_follows(j) ? mst_descriptors_check(&b.files, why, len) : 0;
-	snprintf(why, len,
-		 "no memory for job \"%s\": %" PRIu32 " workers with %" PRIu32
-		 " slots need %s each and the server %s%s, in all more than %s; raise that limit, "
-		 "or lower --slots, --buffers or --history",
-		 j->o->job, b.workers, j->plan.layout.slots,
-		 mst_memory_text(b.worker_bytes, text[0], 32),
-		 mst_memory_text(b.own_bytes, text[1], 32),
-		 distance_text(&j->plan.server.aggregator, distance), room.text);
+		return mst_job_follows(j) ? mst_descriptors_check(&b.files, why) : 0;
+	mst_reason_set(
+		why,
+		"no memory for job \"%s\": %" PRIu32 " workers with %" PRIu32
+		" slots need %s each and the server %s%s, in all more than %s; raise that limit, "
+		"or lower --slots, --buffers or --history",
+		j->o->job, b.workers, j->plan.layout.slots,
+		mst_memory_text(b.worker_bytes, text[0], 32),
+		mst_memory_text(b.own_bytes, text[1], 32),
+		distance_text(&j->plan.server.aggregator, distance), room.text);
 	return -ENOMEM;
 }
 
@@ -231,7 +232,7 @@ static bool is_clearing(const struct mst_job *j, uint32_t sessions)
 	return sessions > present;
 }
 
-int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, size_t len)
+int mst_job_check_room(const struct mst_job *j, uint32_t sessions, struct mst_reason *why)
 {
 	struct mst_host_memory host;
 	char text[2][32], source[256];
@@ -241,8 +242,8 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, si
 	mst_host_memory("", &host);
 	if (j->session_bytes <= host.free_bytes)
 		return 0;
-	snprintf(
-		why, len,
+	mst_reason_set(
+		why,
 		"no memory for another worker of job \"%s\" now: it needs %s, more than all %s %s; "
 		"raise that limit and join again, the job goes on meanwhile",
 		j->o->job, mst_memory_text(j->session_bytes, text[0], 32),
@@ -253,19 +254,16 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, si
 
 /* ---- the data side ---- */
 
-#define CAUSE_LEN MST_WHY_LEN
-
 /* Why a call of the transport failed. If the transport does not say, the reason is most likely a
  * thread that could not be started. */
-static const char *cause(int error, char out[CAUSE_LEN])
+static const char *cause(int error, struct mst_reason *out)
 {
-	return error == -EAGAIN && mst_why()[0] == '\0'
-		       ? mst_host_tasks_failed(error, out, CAUSE_LEN)
-		       : mst_reason_cause(error);
+	return error == -EAGAIN && mst_why()[0] == '\0' ? mst_host_tasks_failed(error, out)
+							: mst_sentence_cause(error);
 }
 
 /* No worker has said yet how long gradients are, so the shortest are assumed. */
-int mst_job_try_listener(const struct mst_job *j, char *why, size_t len)
+int mst_job_try_listener(const struct mst_job *j, struct mst_reason *why)
 {
 	const struct mst_transport *t = j->transport;
 	struct mst_plan_cfg plan = plan_cfg(j);
@@ -287,17 +285,17 @@ int mst_job_try_listener(const struct mst_job *j, char *why, size_t len)
 	struct mst_descriptors need;
 	struct mst_link_listener *listener = NULL;
 	struct mst_net *net = NULL;
-	char text[CAUSE_LEN];
+	struct mst_reason text;
 
 	mst_descriptors_of(&files, &need);
-	int rc = mst_descriptors_check(&need, why, len);
+	int rc = mst_descriptors_check(&need, why);
 	if (rc != 0)
 		return rc;
 	rc = t->net_open(&cfg, &net);
 	if (rc == 0)
 		rc = t->listener->open(net, &listener);
 	if (rc != 0)
-		snprintf(why, len, "cannot serve over %s: %s", t->scheme, cause(rc, text));
+		mst_reason_set(why, "cannot serve over %s: %s", t->scheme, cause(rc, &text));
 	t->listener->close(listener);
 	t->net_close(net);
 	return rc == -EADDRINUSE ? -EIO : rc; /* -EADDRINUSE is for the control port alone */
@@ -363,26 +361,26 @@ void mst_job_close(struct mst_job *j)
 	j->has_data_side = false;
 }
 
-static int make_tensors(struct mst_job *j, char *why, size_t len)
+static int make_tensors(struct mst_job *j, struct mst_reason *why)
 {
 	const struct mst_table *table = &j->plan.vector.table;
 	int rc = mst_tensor_table_new(table, j->plan.vector.elems, &j->tensors);
 
 	if (rc != 0)
-		snprintf(why, len, "no memory for the table of %" PRIu32 " tensors of job \"%s\"",
-			 table->tensors, j->o->job);
+		mst_reason_set(why, "no memory for the table of %" PRIu32 " tensors of job \"%s\"",
+			       table->tensors, j->o->job);
 	return rc;
 }
 
 /* @rc: of the plan. If the job does not fit, its length is not fixed. */
-static int prepare(struct mst_job *j, int rc, char *why, size_t len)
+static int prepare(struct mst_job *j, int rc, struct mst_reason *why)
 {
 	struct mst_server_cfg *cfg = &j->plan.server;
 
 	if (rc == 0)
-		rc = fit_budget(j, why, len);
+		rc = fit_budget(j, why);
 	if (rc == 0)
-		rc = make_tensors(j, why, len);
+		rc = make_tensors(j, why);
 	if (rc != 0) {
 		j->plan.vector.elems = 0;
 		return rc;
@@ -408,47 +406,47 @@ static int load_checkpoint(struct mst_job *j)
 	if (!mst_resume_is_set(&j->resume))
 		return 0;
 	mst_server_resume(j->made.server, &range.into);
-	return mst_resume_load(&j->resume, &range, j->made.cause, sizeof(j->made.cause));
+	return mst_resume_load(&j->resume, &range, &j->made.cause);
 }
 
 /* Why a call failed is known only to the thread that made the call. */
 void mst_job_make(void *job)
 {
 	struct mst_job *j = job;
-	char text[CAUSE_LEN];
+	struct mst_reason text;
 
 	int rc = mst_server_new(&j->plan.server, &j->made.server);
 	if (rc == 0)
 		rc = j->transport->listener->open(mst_server_net(j->made.server),
 						  &j->made.listener);
 	if (rc != 0)
-		snprintf(j->made.cause, sizeof(j->made.cause), "%s", cause(rc, text));
+		mst_reason_set(&j->made.cause, "%s", cause(rc, &text));
 	else
 		rc = load_checkpoint(j);
 	j->made.error = rc;
 }
 
-static int watch_listener(const struct mst_job *j, char cause_text[CAUSE_LEN])
+static int watch_listener(const struct mst_job *j, struct mst_reason *why)
 {
 	int rc = mst_frontend_watch(j->front, j->transport->listener->fd(j->listener));
 
 	if (rc != 0)
-		snprintf(cause_text, CAUSE_LEN, "%s", mst_reason_cause(rc));
+		mst_reason_set(why, "%s", mst_sentence_cause(rc));
 	return rc;
 }
 
-int mst_job_take(struct mst_job *j, char *why, size_t len)
+int mst_job_take(struct mst_job *j, struct mst_reason *why)
 {
 	int rc = j->made.error;
 
 	take_over(j);
 	mst_requests_open(&j->requests, j->server);
 	if (rc == 0)
-		rc = watch_listener(j, j->made.cause);
+		rc = watch_listener(j, &j->made.cause);
 	if (rc == 0)
 		return 0;
-	snprintf(why, len, "cannot set up job \"%s\" over %s: %s", j->o->job, j->transport->scheme,
-		 j->made.cause);
+	mst_reason_set(why, "cannot set up job \"%s\" over %s: %s", j->o->job, j->transport->scheme,
+		       j->made.cause.text);
 	mst_job_hang_up(j);
 	mst_job_close(j);
 	mst_job_forget(j);
@@ -493,21 +491,21 @@ uint64_t mst_job_state_bytes(const struct mst_job *j, uint64_t elems)
 	return mst_job_has_state(j) ? 0 : elems * mst_type_bytes(j->plan.vector.result_type);
 }
 
-int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len)
+int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, struct mst_reason *why)
 {
 	struct mst_vector vector = { hello->elems, (enum muster_type)hello->type,
 				     (enum muster_type)hello->result_type, hello->table };
 	struct mst_plan_cfg cfg = plan_cfg(j);
-	int rc = mst_resume_check(&j->resume, hello, why, len);
+	int rc = mst_resume_check(&j->resume, hello, why);
 
 	if (rc == 0)
-		rc = mst_plan_leader(&cfg, &vector, &j->plan, why, len);
+		rc = mst_plan_leader(&cfg, &vector, &j->plan, why);
 	if (mst_resume_is_set(&j->resume))
 		j->plan.server.ledger.kept = &j->resume.kept;
 
 	/* how long workers may take is told when the data side is there */
 	j->plan.server.ledger.join_until_ns = MST_NEVER;
-	rc = prepare(j, rc, why, len);
+	rc = prepare(j, rc, why);
 	if (rc != 0)
 		return rc;
 	mst_info("job \"%s\": %" PRIu64 " elements of %s, results of %s, %s own", j->o->job,
@@ -521,16 +519,16 @@ int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, si
 	return 0;
 }
 
-int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *why, size_t len)
+int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, struct mst_reason *why)
 {
 	struct mst_plan_cfg cfg = plan_cfg(j);
-	int rc = appoint->resumes ? mst_resume_follow(&j->resume, j->o, appoint, why, len) : 0;
+	int rc = appoint->resumes ? mst_resume_follow(&j->resume, j->o, appoint, why) : 0;
 
 	if (rc != 0)
 		return rc;
 	snprintf(j->run, sizeof(j->run), "%s", appoint->saves);
 	mst_plan_follower(&cfg, appoint, &j->plan);
-	return prepare(j, 0, why, len);
+	return prepare(j, 0, why);
 }
 
 void mst_job_forget(struct mst_job *j)
@@ -539,7 +537,7 @@ void mst_job_forget(struct mst_job *j)
 	j->tables = (struct mst_tables){ 0 };
 	j->metrics = (struct mst_metrics){ 0 };
 	j->state_too_large = j->state_of = 0;
-	j->asked[0] = j->worker_loss[0] = '\0';
+	j->asked.text[0] = j->worker_loss.text[0] = '\0';
 	memset(j->present, 0, j->o->workers * sizeof(*j->present));
 }
 

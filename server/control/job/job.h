@@ -38,14 +38,14 @@ struct mst_job {
 	struct mst_recording *recording; /* where gradients' ends go; NULL: nowhere */
 
 	enum mst_job_state state;
-	char why[MST_REASON_LEN]; /* why the job ended */
-	int error;                /* FAILED: the error that workers are told */
+	struct mst_reason why; /* why the job ended */
+	int error;             /* FAILED: the error that workers are told */
 	uint64_t ended_ns;
 	bool stopped; /* the user has stopped the server: sessions that end now are no loss */
-	char asked[MST_REASON_LEN];       /* why a worker asked for the end; "": none has */
-	struct mst_identity asked_by;     /* the worker that asked */
-	char worker_loss[MST_REASON_LEN]; /* how the last worker was lost */
-	char server_loss[MST_REASON_LEN]; /* how the last server was lost */
+	struct mst_reason asked;       /* why a worker asked for the end; "": none has */
+	struct mst_identity asked_by;  /* the worker that asked */
+	struct mst_reason worker_loss; /* how the last worker was lost */
+	struct mst_reason server_loss; /* how the last server was lost */
 
 	struct mst_terms terms;
 	char run[MST_RUN_LEN];    /* the name of this run in checkpoints; "": nothing is saved */
@@ -75,7 +75,7 @@ struct mst_job {
 		struct mst_server *server;
 		struct mst_link_listener *listener;
 		int error;
-		char cause[MST_WHY_LEN];
+		struct mst_reason cause;
 	} made;
 };
 
@@ -90,7 +90,7 @@ struct mst_job_cfg {
 /* Reads the options that are texts.
  * @why: on failure a sentence.
  * Return: 0 or -EINVAL. */
-int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, char *why, size_t len);
+int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_reason *why);
 /* Frees the tables. The data side must be closed. Accepts zeroed memory. */
 void mst_job_fini(struct mst_job *j);
 /* Makes the tables by worker, when the number of workers is known. @sessions: the most there may be
@@ -149,7 +149,7 @@ void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoin
  * server that takes more than there is is killed. @sessions: how many there are.
  * @why: a sentence.
  * Return: 0 or -ENOMEM. */
-int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, size_t len);
+int mst_job_check_room(const struct mst_job *j, uint32_t sessions, struct mst_reason *why);
 
 /* ---- the data side ---- */
 
@@ -157,20 +157,20 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, char *why, si
  * when the first or the last of them has come.
  * @why: a sentence.
  * Return: 0 or -errno. */
-int mst_job_try_listener(const struct mst_job *j, char *why, size_t len);
+int mst_job_try_listener(const struct mst_job *j, struct mst_reason *why);
 /* Fix the figures of the job: the leader at the first valid hello, a follower at its appointment,
  * which must outlive the job.
  * @why: a sentence.
  * Return: 0: the data side is to be made; or -errno: the job is as before. */
-int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, char *why, size_t len);
-int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, char *why, size_t len);
+int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, struct mst_reason *why);
+int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, struct mst_reason *why);
 /* Makes the data side of the job @job, with all its memory, which may take many seconds. Any thread
  * may do so: it uses nothing that changes before mst_job_take(). */
 void mst_job_make(void *job);
 /* The data side has been made, or could not be made.
  * @why: a sentence.
  * Return: 0 or -errno: the job is as it was before its figures were fixed. */
-int mst_job_take(struct mst_job *j, char *why, size_t len);
+int mst_job_take(struct mst_job *j, struct mst_reason *why);
 /* Are the figures fixed, and the data side is not there yet? */
 static inline bool mst_job_is_being_made(const struct mst_job *j)
 {

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,7 +13,7 @@
 #include "common/checkpoint/load.h"
 #include "common/kernels/isa.h"
 #include "common/kernels/sum.h"
-#include "server/control/job/reason.h"
+#include "server/control/job/sentences.h"
 
 void mst_resume_fini(struct mst_resume *r)
 {
@@ -38,16 +37,17 @@ static void warn_refused(void *arg, uint64_t version, const char *why)
 #define INCARNATION_MAX (UINT32_MAX / 2)
 #define SAMPLES_MAX 9e15
 
-static int refuse_values(const struct mst_resume *r, char *why, size_t len)
+static int refuse_values(const struct mst_resume *r, struct mst_reason *why)
 {
-	snprintf(why, len,
-		 "the checkpoint of version %" PRIu64 " in %s does not say what was counted; it "
-		 "was not written by musterd",
-		 r->manifest.id.version, r->dir);
+	mst_reason_set(why,
+		       "the checkpoint of version %" PRIu64
+		       " in %s does not say what was counted; it "
+		       "was not written by musterd",
+		       r->manifest.id.version, r->dir);
 	return -EINVAL;
 }
 
-static int take_kept(struct mst_resume *r, char *why, size_t len)
+static int take_kept(struct mst_resume *r, struct mst_reason *why)
 {
 	const uint64_t *clocks, *incarnations;
 	uint32_t count, again;
@@ -60,16 +60,16 @@ static int take_kept(struct mst_resume *r, char *why, size_t len)
 	    mst_values_list(v, MST_KEPT_INCARNATIONS, &incarnations, &again) != 0 ||
 	    count != again || count == 0 || count > MST_LEDGER_WORKERS_MAX ||
 	    !(kept->samples >= 0 && kept->samples <= SAMPLES_MAX) || kept->version > VERSION_MAX)
-		return refuse_values(r, why, len);
+		return refuse_values(r, why);
 	kept->rank = calloc(count, sizeof(*kept->rank));
 	if (kept->rank == NULL) {
-		snprintf(why, len, "no memory for the figures of %" PRIu32 " workers", count);
+		mst_reason_set(why, "no memory for the figures of %" PRIu32 " workers", count);
 		return -ENOMEM;
 	}
 	kept->ranks = count;
 	for (uint32_t i = 0; i < count; i++) {
 		if (clocks[i] > VERSION_MAX || incarnations[i] > INCARNATION_MAX)
-			return refuse_values(r, why, len);
+			return refuse_values(r, why);
 		kept->rank[i] = (struct mst_kept_rank){ .incarnation = (uint32_t)incarnations[i],
 							.clock = clocks[i] };
 	}
@@ -126,8 +126,8 @@ static bool is_of(const struct mst_checkpoint_manifest *m, const struct mst_opti
 
 /* Parameters such as the rate may have changed. The vectors that the optimiser keeps must be
  * there. */
-static int check_optimizer(const struct mst_resume *r, const struct mst_optimizer *o, char *why,
-			   size_t len)
+static int check_optimizer(const struct mst_resume *r, const struct mst_optimizer *o,
+			   struct mst_reason *why)
 {
 	const struct mst_checkpoint_manifest *m = &r->manifest;
 
@@ -135,42 +135,44 @@ static int check_optimizer(const struct mst_resume *r, const struct mst_optimize
 		if (!mst_optimizer_keeps(o, i) ||
 		    (is_of(m, o->row) && mst_checkpoint_group(m, o->row->state[i].name) != NULL))
 			continue;
-		snprintf(why, len,
-			 "the checkpoint of version %" PRIu64
-			 " in %s is of --optimizer %.100s, and has no \"%s\" for %s; start with "
-			 "that optimiser, or without --resume",
-			 m->id.version, r->dir, m->optimizer, o->row->state[i].name, o->row->name);
+		mst_reason_set(
+			why,
+			"the checkpoint of version %" PRIu64
+			" in %s is of --optimizer %.100s, and has no \"%s\" for %s; start with "
+			"that optimiser, or without --resume",
+			m->id.version, r->dir, m->optimizer, o->row->state[i].name, o->row->name);
 		return -EINVAL;
 	}
 	return 0;
 }
 
 static int check_options(const struct mst_resume *r, const struct mst_server_options *o,
-			 const struct mst_optimizer *optimizer, char *why, size_t len)
+			 const struct mst_optimizer *optimizer, struct mst_reason *why)
 {
 	const struct mst_checkpoint_manifest *m = &r->manifest;
 
 	if (o->elems != 0 && m->id.elems != o->elems) {
-		snprintf(why, len,
-			 "the checkpoint of version %" PRIu64 " in %s is of a vector of %" PRIu64
-			 " elements, and --elems says %" PRIu64 ": leave --elems out",
-			 m->id.version, r->dir, m->id.elems, o->elems);
+		mst_reason_set(why,
+			       "the checkpoint of version %" PRIu64
+			       " in %s is of a vector of %" PRIu64
+			       " elements, and --elems says %" PRIu64 ": leave --elems out",
+			       m->id.version, r->dir, m->id.elems, o->elems);
 		return -EINVAL;
 	}
 	if (m->owner != (enum muster_owner)o->owner) {
-		snprintf(why, len,
-			 "the checkpoint of version %" PRIu64
-			 " in %s is of a job with --owner %s, this one has --owner %s",
-			 m->id.version, r->dir,
-			 m->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
-			 o->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
+		mst_reason_set(why,
+			       "the checkpoint of version %" PRIu64
+			       " in %s is of a job with --owner %s, this one has --owner %s",
+			       m->id.version, r->dir,
+			       m->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
+			       o->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
 		return -EINVAL;
 	}
-	return o->owner == MUSTER_WORKERS_OWN ? 0 : check_optimizer(r, optimizer, why, len);
+	return o->owner == MUSTER_WORKERS_OWN ? 0 : check_optimizer(r, optimizer, why);
 }
 
-int mst_resume_check(const struct mst_resume *r, const struct mst_hello *hello, char *why,
-		     size_t len)
+int mst_resume_check(const struct mst_resume *r, const struct mst_hello *hello,
+		     struct mst_reason *why)
 {
 	const struct mst_checkpoint_manifest *m = &r->manifest;
 
@@ -179,14 +181,15 @@ int mst_resume_check(const struct mst_resume *r, const struct mst_hello *hello, 
 	if (m->id.elems == hello->elems && m->type == (enum muster_type)hello->type &&
 	    m->result_type == (enum muster_type)hello->result_type)
 		return 0;
-	snprintf(why, len,
-		 "the job goes on from version %" PRIu64 " in %.100s, whose vector has %" PRIu64
-		 " elements of %s with results of %s; this worker has %" PRIu64
-		 " of %s with results of %s",
-		 m->id.version, r->dir, m->id.elems, mst_type_name(m->type),
-		 mst_type_name(m->result_type), hello->elems,
-		 mst_type_name((enum muster_type)hello->type),
-		 mst_type_name((enum muster_type)hello->result_type));
+	mst_reason_set(why,
+		       "the job goes on from version %" PRIu64
+		       " in %.100s, whose vector has %" PRIu64
+		       " elements of %s with results of %s; this worker has %" PRIu64
+		       " of %s with results of %s",
+		       m->id.version, r->dir, m->id.elems, mst_type_name(m->type),
+		       mst_type_name(m->result_type), hello->elems,
+		       mst_type_name((enum muster_type)hello->type),
+		       mst_type_name((enum muster_type)hello->result_type));
 	return -EINVAL;
 }
 
@@ -232,76 +235,73 @@ static bool same_directory(const char *a, const char *b)
 	       one.st_ino == other.st_ino;
 }
 
-static int set_aside(const struct mst_resume *r, const struct mst_server_options *o, char *why,
-		     size_t len)
+static int set_aside(const struct mst_resume *r, const struct mst_server_options *o,
+		     struct mst_reason *why)
 {
 	if (!mst_server_options_saves(o) || !same_directory(o->state, r->dir))
 		return 0;
-	return mst_checkpoint_set_aside(r->dir, r->manifest.id.version, why, len);
+	return mst_checkpoint_set_aside(r->dir, r->manifest.id.version, why);
 }
 
 /* Reads all data once before any server loads them. If they are damaged, it looks for an older
  * checkpoint. */
-static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted, char *why,
-		      size_t len)
+static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted,
+		      struct mst_reason *why)
 {
-	char clause[MST_CHECKPOINT_WHY_LEN];
-	int rc = mst_checkpoint_find(r->dir, wanted, &r->manifest, why, len);
+	struct mst_reason clause;
+	int rc = mst_checkpoint_find(r->dir, wanted, &r->manifest, why);
 
 	while (rc == 0) {
-		rc = mst_checkpoint_verify(r->dir, &r->manifest, clause, sizeof(clause));
+		rc = mst_checkpoint_verify(r->dir, &r->manifest, &clause);
 		if (rc == 0)
 			return 0;
 		if (!mst_checkpoint_is_damage(rc))
-			return mst_checkpoint_unread(rc, r->dir, r->manifest.id.version, clause,
-						     why, len);
-		snprintf(why, len, "%s", clause);
-		warn_refused(NULL, r->manifest.id.version, why);
+			return mst_checkpoint_unread(rc, r->dir, r->manifest.id.version,
+						     clause.text, why);
+		mst_reason_set(why, "%s", clause.text);
+		warn_refused(NULL, r->manifest.id.version, why->text);
 		wanted->before = r->manifest.id.version;
 		mst_checkpoint_manifest_fini(&r->manifest);
 		mst_checkpoint_manifest_init(&r->manifest);
-		int older = mst_checkpoint_find(r->dir, wanted, &r->manifest, clause,
-						sizeof(clause));
+		int older = mst_checkpoint_find(r->dir, wanted, &r->manifest, &clause);
 		if (mst_checkpoint_is_damage(older))
 			return rc; /* and why the newest cannot be used */
 		if (older != 0)
-			snprintf(why, len, "%s", clause);
+			mst_reason_set(why, "%s", clause.text);
 		rc = older;
 	}
 	return rc;
 }
 
-static void advise_to_begin(char *why, size_t len)
+static void advise_to_begin(struct mst_reason *why)
 {
-	size_t used = strnlen(why, len);
-
-	(void)snprintf(why + used, len - used,
+	mst_reason_add(why,
 		       ": mend --resume, or give --or-begin if the job is to begin with version 0");
 }
 
 int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
-		    const struct mst_optimizer *optimizer, char *why, size_t len)
+		    const struct mst_optimizer *optimizer, struct mst_reason *why)
 {
 	struct mst_checkpoint_wanted wanted = { .job = o->job, .refused = warn_refused };
 
 	*r = (struct mst_resume){ .dir = o->resume };
 	mst_checkpoint_manifest_init(&r->manifest);
-	int rc = find_sound(r, &wanted, why, len);
+	int rc = find_sound(r, &wanted, why);
 	if (rc == -ENOENT && wanted.before == 0) {
 		mst_resume_fini(r);
 		if (!o->or_begin) {
-			advise_to_begin(why, len);
+			advise_to_begin(why);
 			return rc;
 		}
 		mst_info("job \"%s\" begins anew: there is no checkpoint in %s", o->job, o->resume);
 		return 0;
 	}
 	if (rc == 0)
-		rc = check_options(r, o, optimizer, why, len);
+		rc = check_options(r, o, optimizer, why);
 	if (rc == 0)
-		rc = take_kept(r, why, len);
+		rc = take_kept(r, why);
 	if (rc == 0)
-		rc = set_aside(r, o, why, len);
+		rc = set_aside(r, o, why);
 	if (rc == 0)
 		tell(r, o);
 	else
@@ -310,31 +310,32 @@ int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 }
 
 int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,
-		      const struct mst_appoint *appoint, char *why, size_t len)
+		      const struct mst_appoint *appoint, struct mst_reason *why)
 {
 	if (o->resume == NULL) {
-		snprintf(why, len,
-			 "the job goes on from a checkpoint of version %" PRIu64
-			 ": start this server with --resume and the leader's directory, which all "
-			 "servers must see",
-			 appoint->resumed_version);
+		mst_reason_set(
+			why,
+			"the job goes on from a checkpoint of version %" PRIu64
+			": start this server with --resume and the leader's directory, which all "
+			"servers must see",
+			appoint->resumed_version);
 		return -EINVAL;
 	}
 	*r = (struct mst_resume){ .dir = o->resume };
 	mst_checkpoint_manifest_init(&r->manifest);
-	int rc = mst_checkpoint_manifest_read(r->dir, appoint->resumed_version, &r->manifest, why,
-					      len);
+	int rc = mst_checkpoint_manifest_read(r->dir, appoint->resumed_version, &r->manifest, why);
 	if (rc == 0 && strcmp(r->manifest.id.save, appoint->resumed_save) != 0) {
-		snprintf(why, len,
-			 "version %" PRIu64
-			 " in %s is of another run than the one that the leader goes on from (save "
-			 "%s, not %s): give all servers the same directory",
-			 appoint->resumed_version, r->dir, r->manifest.id.save,
-			 appoint->resumed_save);
+		mst_reason_set(
+			why,
+			"version %" PRIu64
+			" in %s is of another run than the one that the leader goes on from (save "
+			"%s, not %s): give all servers the same directory",
+			appoint->resumed_version, r->dir, r->manifest.id.save,
+			appoint->resumed_save);
 		rc = -EINVAL;
 	}
 	if (rc == 0)
-		rc = mst_checkpoint_check(r->dir, &r->manifest, why, len);
+		rc = mst_checkpoint_check(r->dir, &r->manifest, why);
 	if (rc != 0)
 		mst_resume_fini(r);
 	return rc;
@@ -343,7 +344,7 @@ int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,
 /* ---- its vectors ---- */
 
 static int load(const struct mst_resume *r, const struct mst_resume_range *range, const char *group,
-		float *into, char *why, size_t len)
+		float *into, struct mst_reason *why)
 {
 	struct mst_checkpoint_loading what = { .group = group,
 					       .type = MST_DTYPE_F32,
@@ -351,23 +352,23 @@ static int load(const struct mst_resume *r, const struct mst_resume_range *range
 					       .count = range->count,
 					       .into = into };
 
-	return mst_checkpoint_load(r->dir, &r->manifest, &what, why, len);
+	return mst_checkpoint_load(r->dir, &r->manifest, &what, why);
 }
 
 /* An average that is new begins with the parameters. */
-static int load_average(const struct mst_resume *r, const struct mst_resume_range *range, char *why,
-			size_t len)
+static int load_average(const struct mst_resume *r, const struct mst_resume_range *range,
+			struct mst_reason *why)
 {
 	bool has = mst_checkpoint_group(&r->manifest, MST_GROUP_AVERAGE) != NULL;
 
 	return load(r, range, has ? MST_GROUP_AVERAGE : MST_GROUP_PARAMETERS, range->into.average,
-		    why, len);
+		    why);
 }
 
 /* The parameters are kept in f32. Where results have 16 bits, they are rounded as a commit rounds
  * them. */
-int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *range, char *why,
-		    size_t len)
+int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *range,
+		    struct mst_reason *why)
 {
 	const struct mst_resumed *into = &range->into;
 	int rc;
@@ -375,14 +376,14 @@ int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *r
 	if (range->optimizer->row == NULL)
 		return 0;
 	rc = load(r, range, MST_GROUP_PARAMETERS, into->theta != NULL ? into->theta : into->result,
-		  why, len);
+		  why);
 	if (rc == 0 && into->theta != NULL)
 		(void)mst_isa()->store(into->result, range->result_type, into->theta, range->count);
 	for (unsigned i = 0; i < MST_STATES_MAX && rc == 0; i++)
 		if (into->state[i] != NULL)
 			rc = load(r, range, range->optimizer->row->state[i].name, into->state[i],
-				  why, len);
+				  why);
 	if (into->average != NULL && rc == 0)
-		rc = load_average(r, range, why, len);
+		rc = load_average(r, range, why);
 	return rc;
 }

@@ -34,11 +34,11 @@ struct mst_resume {
  * @why: a sentence.
  * Return: 0; -EINVAL: the job cannot go on from it as the options are; or -errno. */
 int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
-		    const struct mst_optimizer *optimizer, char *why, size_t len);
+		    const struct mst_optimizer *optimizer, struct mst_reason *why);
 /* At a follower: reads the manifest of the version that the leader names. Blocks. Return: as
  * mst_resume_find(). */
 int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,
-		      const struct mst_appoint *appoint, char *why, size_t len);
+		      const struct mst_appoint *appoint, struct mst_reason *why);
 void mst_resume_fini(struct mst_resume *r); /* accepts zeroed memory */
 
 static inline bool mst_resume_is_set(const struct mst_resume *r)
@@ -54,8 +54,8 @@ void mst_resume_policy(const struct mst_resume *r, const struct mst_server_optio
 /* Is it a checkpoint of a vector like this?
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
-int mst_resume_check(const struct mst_resume *r, const struct mst_hello *hello, char *why,
-		     size_t len);
+int mst_resume_check(const struct mst_resume *r, const struct mst_hello *hello,
+		     struct mst_reason *why);
 
 /* What a server loads: its range, and where to. */
 struct mst_resume_range {
@@ -67,7 +67,7 @@ struct mst_resume_range {
 /* Reads the vectors of the range. Blocks for as long as the disk takes. Any thread.
  * @why: a sentence.
  * Return: 0 or -errno. */
-int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *range, char *why,
-		    size_t len);
+int mst_resume_load(const struct mst_resume *r, const struct mst_resume_range *range,
+		    struct mst_reason *why);
 
 #endif

@@ -31,68 +31,70 @@ static const char *difference(const struct mst_table *a, const struct mst_table 
 
 /* Where both have given a table. */
 static int check_tensors(const struct mst_tables *t, const struct mst_table *table,
-			 const char *giver, char *why, size_t len)
+			 const char *giver, struct mst_reason *why)
 {
 	if (table->tensors != t->table.tensors) {
-		snprintf(why, len,
-			 "%s gives a table of %" PRIu32 " tensors, but %s has given one of %" PRIu32
-			 ": " MEND,
-			 giver, table->tensors, t->giver, t->table.tensors);
+		mst_reason_set(why,
+			       "%s gives a table of %" PRIu32
+			       " tensors, but %s has given one of %" PRIu32 ": " MEND,
+			       giver, table->tensors, t->giver, t->table.tensors);
 		return -EINVAL;
 	}
 	const char *what = difference(table, &t->table);
 	if (what == NULL)
 		return 0;
-	snprintf(why, len,
-		 "the table of tensors that %s gives differs in %s from the one that %s has "
-		 "given: " MEND,
-		 giver, what, t->giver);
+	mst_reason_set(why,
+		       "the table of tensors that %s gives differs in %s from the one that %s has "
+		       "given: " MEND,
+		       giver, what, t->giver);
 	return -EINVAL;
 }
 
 static int check_scales(const struct mst_tables *t, const struct mst_table *table,
-			const char *giver, char *why, size_t len)
+			const char *giver, struct mst_reason *why)
 {
 	if (!t->fixed || (table->runs == t->runs && table->scales == t->scales))
 		return 0;
 	if (table->runs > 0 && t->runs > 0)
-		snprintf(why, len,
-			 "the scales of tensors that %s gives differ from those that %s has "
-			 "given: " MEND,
-			 giver, t->giver);
+		mst_reason_set(why,
+			       "the scales of tensors that %s gives differ from those that %s has "
+			       "given: " MEND,
+			       giver, t->giver);
 	else
-		snprintf(why, len,
-			 "%s gives %sscales of tensors other than 1, but %s has given %s: " MEND,
-			 giver, table->runs > 0 ? "" : "no ", t->giver,
-			 t->runs > 0 ? "some" : "none");
+		mst_reason_set(
+			why,
+			"%s gives %sscales of tensors other than 1, but %s has given %s: " MEND,
+			giver, table->runs > 0 ? "" : "no ", t->giver,
+			t->runs > 0 ? "some" : "none");
 	return -EINVAL;
 }
 
 /* Norms of tensors must not depend on whose table comes first. */
 static int check_norms(const struct mst_tables *t, const struct mst_table *table, const char *giver,
-		       char *why, size_t len)
+		       struct mst_reason *why)
 {
 	bool gives = table->tensors > 0, given = t->table.tensors > 0;
 
 	if (t->norms == NULL || gives == given)
 		return 0;
-	snprintf(why, len,
-		 "%s gives %s table of tensors, but %s has given %s, and the optimiser %s takes "
-		 "the norms of tensors: " MEND,
-		 giver, gives ? "a" : "no", t->giver, given ? "one" : "none", t->norms);
+	mst_reason_set(
+		why,
+		"%s gives %s table of tensors, but %s has given %s, and the optimiser %s takes "
+		"the norms of tensors: " MEND,
+		giver, gives ? "a" : "no", t->giver, given ? "one" : "none", t->norms);
 	return -EINVAL;
 }
 
 int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, const char *giver,
-		     char *why, size_t len)
+		     struct mst_reason *why)
 {
 	int rc = 0;
 
 	if (t->table.tensors > 0 && table->tensors > 0)
-		rc = check_tensors(t, table, giver, why, len);
+		rc = check_tensors(t, table, giver, why);
 	if (rc == 0)
-		rc = check_norms(t, table, giver, why, len);
-	return rc == 0 ? check_scales(t, table, giver, why, len) : rc;
+		rc = check_norms(t, table, giver, why);
+	return rc == 0 ? check_scales(t, table, giver, why) : rc;
 }
 
 void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const char *giver,
@@ -136,19 +138,19 @@ static bool is_same(const struct mst_tensor_row *row, const struct muster_tensor
 }
 
 static void name_tensor(const struct mst_tables *t, uint32_t at, const char *theirs,
-			const char *given, const char *giver, char why[MST_REASON_LEN])
+			const char *given, const char *giver, struct mst_reason *why)
 {
-	(void)snprintf(why, MST_REASON_LEN,
+	mst_reason_set(why,
 		       "another model: tensor number %" PRIu32 " is %s at %s, and %s at %s: "
 		       "give all workers of a job the same model, with its tensors in the same "
 		       "order",
 		       at, theirs, giver, given, t->giver);
-	mst_text_clean(why); /* a name may have been cut within a character */
+	mst_text_clean(why->text); /* a name may have been cut within a character */
 }
 
 bool mst_tables_differ(const struct mst_tables *t, const struct mst_tensor_table *of,
 		       const struct mst_tensor_piece *piece, const char *giver,
-		       char why[MST_REASON_LEN])
+		       struct mst_reason *why)
 {
 	static const struct muster_tensor none = { .name = "" };
 	const struct muster_tensor *given = mst_tensor_table_rows(of);

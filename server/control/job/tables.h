@@ -9,8 +9,7 @@
 #ifndef MST_SERVER_CONTROL_JOB_TABLES_H
 #define MST_SERVER_CONTROL_JOB_TABLES_H
 
-#include <stddef.h>
-
+#include "common/base/reason.h"
 #include "common/wire/message.h"
 #include "common/wire/tensor_table.h"
 
@@ -33,7 +32,7 @@ const char *mst_tables_giver(int64_t rank, const char *peer, uint32_t pid, char 
 /* Can @table join the others? @giver: who gives it. @why: on failure a sentence.
  * Return: 0 or -EINVAL. */
 int mst_tables_check(const struct mst_tables *t, const struct mst_table *table, const char *giver,
-		     char *why, size_t len);
+		     struct mst_reason *why);
 /* The hello with @table is the job's first. @norms: the name of the optimiser, if it takes norms of
  * tensors, else NULL; it must outlive @t. */
 void mst_tables_fix(struct mst_tables *t, const struct mst_table *table, const char *giver,
@@ -46,6 +45,6 @@ void mst_tables_take(struct mst_tables *t, const struct mst_table *table, const 
  * Return: false: none of these does. */
 bool mst_tables_differ(const struct mst_tables *t, const struct mst_tensor_table *of,
 		       const struct mst_tensor_piece *piece, const char *giver,
-		       char why[MST_REASON_LEN]);
+		       struct mst_reason *why);
 
 #endif

@@ -3,9 +3,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 
-#include "server/control/job/reason.h"
+#include "server/control/job/sentences.h"
 
 /* ---- what a hello tells ---- */
 
@@ -35,69 +34,72 @@ static bool is_other(uint32_t type, uint32_t fixed)
 	return fixed != FREE && type != fixed;
 }
 
-static int check_figures(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
+static int check_figures(const struct mst_job *j, const struct mst_hello *h, struct mst_reason *why)
 {
 	struct fixed f = what_is_fixed(j);
 	const char *job = j->o->job;
 
 	if (h->elems == 0 || h->elems > MST_ELEMS_MAX)
-		snprintf(why, len, "a length of %" PRIu64 " elements cannot be", h->elems);
+		mst_reason_set(why, "a length of %" PRIu64 " elements cannot be", h->elems);
 	else if (f.elems != 0 && h->elems != f.elems)
-		snprintf(why, len,
-			 "length %" PRIu64 " does not match job \"%s\" (%" PRIu64
-			 "): all workers need the same model; the job has its length from %s",
-			 h->elems, job, f.elems,
-			 j->o->elems != 0 ? "--elems of the server" : "the worker that came first");
+		mst_reason_set(why,
+			       "length %" PRIu64 " does not match job \"%s\" (%" PRIu64
+			       "): all workers need the same model; the job has its length from %s",
+			       h->elems, job, f.elems,
+			       j->o->elems != 0 ? "--elems of the server"
+						: "the worker that came first");
 	else if (is_other(h->type, f.type))
-		snprintf(why, len, "gradients of %s do not match job \"%s\" (%s)",
-			 mst_type_name((enum muster_type)h->type), job,
-			 mst_type_name((enum muster_type)f.type));
+		mst_reason_set(why, "gradients of %s do not match job \"%s\" (%s)",
+			       mst_type_name((enum muster_type)h->type), job,
+			       mst_type_name((enum muster_type)f.type));
 	else if (is_other(h->result_type, f.result_type))
-		snprintf(why, len, "results of %s do not match job \"%s\" (%s)",
-			 mst_type_name((enum muster_type)h->result_type), job,
-			 mst_type_name((enum muster_type)f.result_type));
+		mst_reason_set(why, "results of %s do not match job \"%s\" (%s)",
+			       mst_type_name((enum muster_type)h->result_type), job,
+			       mst_type_name((enum muster_type)f.result_type));
 	else
 		return 0;
 	return -EINVAL;
 }
 
 /* Would scales of tensors take effect? */
-static int check_scales(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
+static int check_scales(const struct mst_job *j, const struct mst_hello *h, struct mst_reason *why)
 {
 	const struct mst_optim *row = j->terms.optimizer.row;
 
 	if (!mst_table_is_sane(&h->table, h->elems))
-		snprintf(why, len,
-			 "a table of %" PRIu32 " tensors with %" PRIu32 " scales and %" PRIu64
-			 " bytes of names cannot be",
-			 h->table.tensors, h->table.runs, h->table.name_bytes);
+		mst_reason_set(why,
+			       "a table of %" PRIu32 " tensors with %" PRIu32 " scales and %" PRIu64
+			       " bytes of names cannot be",
+			       h->table.tensors, h->table.runs, h->table.name_bytes);
 	else if (h->table.runs == 0)
 		return 0;
 	else if (h->owner == MUSTER_WORKERS_OWN)
-		snprintf(why, len,
-			 "scales of tensors have no effect where workers own the parameters: set "
-			 "lr_scale and decay_scale to 1, and scale where you apply the gradient");
+		mst_reason_set(
+			why,
+			"scales of tensors have no effect where workers own the parameters: set "
+			"lr_scale and decay_scale to 1, and scale where you apply the gradient");
 	else if (!row->scales)
-		snprintf(why, len,
-			 "scales of tensors have no effect on the optimiser %s of job \"%s\": set "
-			 "lr_scale and decay_scale to 1, or start the server with another "
-			 "--optimizer",
-			 row->name, j->o->job);
+		mst_reason_set(
+			why,
+			"scales of tensors have no effect on the optimiser %s of job \"%s\": set "
+			"lr_scale and decay_scale to 1, or start the server with another "
+			"--optimizer",
+			row->name, j->o->job);
 	else
 		return 0;
 	return -EINVAL;
 }
 
 int mst_comparing_hello(const struct mst_job *j, const struct mst_conn *c,
-			const struct mst_hello *hello, char *why, size_t len)
+			const struct mst_hello *hello, struct mst_reason *why)
 {
-	int rc = check_figures(j, hello, why, len);
+	int rc = check_figures(j, hello, why);
 	char giver[MST_GIVER_LEN];
 
 	(void)mst_tables_giver(hello->rank, c->peer, hello->pid, giver);
 	if (rc == 0)
-		rc = check_scales(j, hello, why, len);
-	return rc == 0 ? mst_tables_check(&j->tables, &hello->table, giver, why, len) : rc;
+		rc = check_scales(j, hello, why);
+	return rc == 0 ? mst_tables_check(&j->tables, &hello->table, giver, why) : rc;
 }
 
 /* ---- which tensor ---- */
@@ -141,16 +143,17 @@ enum mst_comparing mst_comparing_begin(const struct mst_leading *l, struct mst_c
 }
 
 int mst_comparing_piece(const struct mst_job *j, struct mst_conn *c,
-			const struct mst_tensor_piece *piece, char why[MST_REASON_LEN])
+			const struct mst_tensor_piece *piece, struct mst_reason *why)
 {
 	const char *broken = "broke the protocol: a table of tensors with a gap";
 	char giver[MST_GIVER_LEN];
 
 	if (!mst_tensor_table_is_whole(j->tensors)) {
-		snprintf(why, MST_REASON_LEN,
-			 "the workers whose model this one was compared with have left before the "
-			 "start of job \"%s\"; join again",
-			 j->o->job);
+		mst_reason_set(
+			why,
+			"the workers whose model this one was compared with have left before the "
+			"start of job \"%s\"; join again",
+			j->o->job);
 		return -EBUSY;
 	}
 	(void)mst_tables_giver((int32_t)c->who.rank, c->peer, c->pid, giver);
@@ -162,6 +165,6 @@ int mst_comparing_piece(const struct mst_job *j, struct mst_conn *c,
 			return 0;
 		broken = "broke the protocol: another table of tensors than its hello told of";
 	}
-	snprintf(why, MST_REASON_LEN, "%s", broken);
+	mst_reason_set(why, "%s", broken);
 	return -EPROTO;
 }

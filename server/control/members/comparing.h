@@ -11,13 +11,14 @@
 #ifndef MST_SERVER_CONTROL_MEMBERS_COMPARING_H
 #define MST_SERVER_CONTROL_MEMBERS_COMPARING_H
 
+#include "common/base/reason.h"
 #include "server/control/members/leading.h"
 
 /* Compares the hello of the worker with the connection @c. @why: on failure a sentence for the
  * worker.
  * Return: 0: it has the model of the others, or is the first; -EINVAL. */
 int mst_comparing_hello(const struct mst_job *j, const struct mst_conn *c,
-			const struct mst_hello *hello, char *why, size_t len);
+			const struct mst_hello *hello, struct mst_reason *why);
 
 enum mst_comparing {
 	MST_COMPARING_REFUSE, /* no tensor can be named: the worker is refused by its hello */
@@ -37,6 +38,6 @@ enum mst_comparing mst_comparing_begin(const struct mst_leading *l, struct mst_c
  * job's no more, and the worker may say its hello again; -EPROTO: @why says how the worker broke
  * the protocol, as mst_frontend_accuse() wants it: with a gap, or with the table of the job. */
 int mst_comparing_piece(const struct mst_job *j, struct mst_conn *c,
-			const struct mst_tensor_piece *piece, char why[MST_REASON_LEN]);
+			const struct mst_tensor_piece *piece, struct mst_reason *why);
 
 #endif

@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/kernels/sum.h"
 #include "common/transport/origins.h"
-#include "server/control/job/reason.h"
+#include "server/control/job/sentences.h"
 
 /* How long one attempt to connect may take, and the pause before another link is asked for. */
 #define CONNECT_NS (500 * MST_MS)
@@ -87,7 +87,7 @@ static void stay_out(struct mst_following *f, const char *why, uint64_t now_ns)
 		return;
 	f->base->job.error = -ENOTCONN;
 	mst_error("this server takes no part in job \"%s\": %s", f->base->job.o->job,
-		  f->base->job.why);
+		  f->base->job.why.text);
 }
 
 /* There is no leader any more. For a server that had a part in the job, the job has failed. */
@@ -137,8 +137,8 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 {
 	const struct mst_server_options *o = f->base->job.o;
 	struct mst_proof proof = { .own = f->credentials };
-	const char *cause = proof.why;
-	char why[MST_REASON_LEN];
+	const char *cause = proof.why.text;
+	struct mst_reason why;
 	struct mst_stream *stream;
 
 	if (f->connect_until == 0)
@@ -149,10 +149,10 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 		return;
 	}
 	/* Without a sentence it is connect(2) that may not. */
-	if ((rc == -EACCES || rc == -EPROTO) && proof.why[0] != '\0') {
+	if ((rc == -EACCES || rc == -EPROTO) && proof.why.text[0] != '\0') {
 		f->refused = true;
-		snprintf(why, sizeof(why), "%.500s", proof.why);
-		cut_off(f, why, now_ns);
+		mst_reason_set(&why, "%s", proof.why.text);
+		cut_off(f, why.text, now_ns);
 		return;
 	}
 	if (rc != -EINVAL && rc != -ENOENT && now_ns < f->connect_until)
@@ -161,11 +161,11 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 		cause = "there is no host of this name";
 	else if (cause[0] == '\0')
 		cause = strerror(-rc);
-	snprintf(why, sizeof(why),
-		 "no leader answered at %.100s within %.3g s (--join-timeout): "
-		 "%.300s",
-		 o->join, (double)o->join_timeout_ns / (double)MST_SECOND, cause);
-	cut_off(f, why, now_ns);
+	mst_reason_set(&why,
+		       "no leader answered at %.100s within %.3g s (--join-timeout): "
+		       "%s",
+		       o->join, (double)o->join_timeout_ns / (double)MST_SECOND, cause);
+	cut_off(f, why.text, now_ns);
 }
 
 /* ---- the appointment ---- */
@@ -202,22 +202,23 @@ static const char *absurdity(const struct mst_appoint *p)
 }
 
 /* The leader may be of another release, with other optimisers. */
-static bool knows_optimizer(const struct mst_following *f, char *why, size_t len)
+static bool knows_optimizer(const struct mst_following *f, struct mst_reason *why)
 {
 	const struct mst_appoint *p = &f->appoint;
 	struct mst_optimizer optimizer;
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
 	int rc = mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &optimizer,
-				    wrong, sizeof(wrong));
+				    &wrong);
 	if (rc == 0 && p->table.runs > 0 && !optimizer.row->scales)
-		snprintf(wrong, sizeof(wrong), "%s, for tensors with scales", optimizer.row->name);
+		mst_reason_set(&wrong, "%s, for tensors with scales", optimizer.row->name);
 	else if (rc == 0)
 		return true;
-	snprintf(why, len,
-		 "the leader at %.100s appoints with an optimiser that cannot be here: %.300s; "
-		 "start servers of one release",
-		 f->base->job.o->join, wrong);
+	mst_reason_set(
+		why,
+		"the leader at %.100s appoints with an optimiser that cannot be here: %.300s; "
+		"start servers of one release",
+		f->base->job.o->join, wrong.text);
 	return false;
 }
 
@@ -254,32 +255,33 @@ static bool dial(struct mst_following *f, const uint8_t *token)
 	return true;
 }
 
-static int set_up(struct mst_following *f, char *why, size_t len)
+static int set_up(struct mst_following *f, struct mst_reason *why)
 {
 	const struct mst_appoint *p = &f->appoint;
 	const char *wrong = absurdity(p);
 
 	if (wrong != NULL) {
-		snprintf(why, len, "the leader at %.100s appoints this server to %s",
-			 f->base->job.o->join, wrong);
+		mst_reason_set(why, "the leader at %.100s appoints this server to %s",
+			       f->base->job.o->join, wrong);
 		return -EPROTO;
 	}
-	if (p->owner == MUSTER_SERVERS_OWN && !knows_optimizer(f, why, len))
+	if (p->owner == MUSTER_SERVERS_OWN && !knows_optimizer(f, why))
 		return -EPROTO;
 	if (p->saves[0] != '\0' && !mst_server_options_saves(f->base->job.o)) {
-		snprintf(why, len,
-			 "the leader at %.100s saves versions: start this server with --state and "
-			 "its directory, which all servers must see",
-			 f->base->job.o->join);
+		mst_reason_set(
+			why,
+			"the leader at %.100s saves versions: start this server with --state and "
+			"its directory, which all servers must see",
+			f->base->job.o->join);
 		return -EINVAL;
 	}
 	take_options(f);
-	int rc = mst_base_tables(f->base, why, len);
+	int rc = mst_base_tables(f->base, why);
 	if (rc == 0)
-		rc = mst_job_follow(&f->base->job, p, why, len);
+		rc = mst_job_follow(&f->base->job, p, why);
 	if (rc == 0) {
 		mst_job_make(&f->base->job);
-		rc = mst_job_take(&f->base->job, why, len);
+		rc = mst_job_take(&f->base->job, why);
 	}
 	if (rc != 0)
 		return rc;
@@ -295,13 +297,13 @@ static int set_up(struct mst_following *f, char *why, size_t len)
 
 static void appointed(struct mst_following *f, struct mst_conn *c, uint64_t now_ns)
 {
-	char why[MST_REASON_LEN];
-	int rc = set_up(f, why, sizeof(why));
+	struct mst_reason why;
+	int rc = set_up(f, &why);
 
 	if (rc == 0)
 		return;
-	mst_frontend_error(&f->base->front, c, rc, why, now_ns);
-	cut_off(f, why, now_ns);
+	mst_frontend_error(&f->base->front, c, rc, why.text, now_ns);
+	cut_off(f, why.text, now_ns);
 }
 
 /* ---- what the leader says ---- */
@@ -328,11 +330,11 @@ static bool expect(struct mst_following *f, struct mst_conn *c, const struct mst
 void mst_following_accuse(struct mst_following *f, struct mst_conn *c, const char *what,
 			  uint64_t now_ns)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	snprintf(why, sizeof(why), "the leader sent %s", what);
-	mst_frontend_error(&f->base->front, c, -EPROTO, why, now_ns);
-	cut_off(f, why, now_ns);
+	mst_reason_set(&why, "the leader sent %s", what);
+	mst_frontend_error(&f->base->front, c, -EPROTO, why.text, now_ns);
+	cut_off(f, why.text, now_ns);
 }
 
 static void take_tensors(struct mst_following *f, struct mst_conn *c,
@@ -375,12 +377,12 @@ static bool take_state(struct mst_following *f, struct mst_conn *c,
 static void sent_away(struct mst_following *f, const struct mst_error_message *error,
 		      uint64_t now_ns)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	f->refused |= f->state == ASKED && error->code == -EACCES;
-	snprintf(why, sizeof(why), "the leader at %.100s sends it away: %.380s",
-		 f->base->job.o->join, error->reason);
-	stay_out(f, why, now_ns);
+	mst_reason_set(&why, "the leader at %.100s sends it away: %s", f->base->job.o->join,
+		       error->reason);
+	stay_out(f, why.text, now_ns);
 }
 
 /* The job ends as the leader says. The data side hears of it too, and lets go of its sessions. */
@@ -389,9 +391,9 @@ static void ended(struct mst_following *f, enum mst_job_event how, const char *w
 	if (!mst_job_end(&f->base->job, how, why, now_ns))
 		return;
 	if (how == MST_JOB_FAILS)
-		mst_error("the leader has ended the job: %s", f->base->job.why);
+		mst_error("the leader has ended the job: %s", f->base->job.why.text);
 	else
-		mst_info("job \"%s\" is finished: %s", f->base->job.o->job, f->base->job.why);
+		mst_info("job \"%s\" is finished: %s", f->base->job.o->job, f->base->job.why.text);
 }
 
 /* Messages that only an appointed follower gets. */
@@ -509,16 +511,15 @@ static void linked(struct mst_following *f)
 static void link_gone(struct mst_following *f, int error, uint64_t now_ns)
 {
 	uint64_t lease_ns = mst_server_options_server_lease(f->base->job.o);
-	char why[128];
+	struct mst_reason why;
 
 	if (error == -EPROTO)
-		snprintf(why, sizeof(why),
-			 "the leader broke the protocol on its link with this server");
+		mst_reason_set(&why, "the leader broke the protocol on its link with this server");
 	else
-		snprintf(why, sizeof(why),
-			 "there was no link with the leader for %.3g s (--server-lease)",
-			 (double)lease_ns / (double)MST_SECOND);
-	give_up(f, why, now_ns);
+		mst_reason_set(&why,
+			       "there was no link with the leader for %.3g s (--server-lease)",
+			       (double)lease_ns / (double)MST_SECOND);
+	give_up(f, why.text, now_ns);
 }
 
 void mst_following_notice(struct mst_following *f, const struct mst_notice *notice, uint64_t now_ns)
@@ -558,16 +559,16 @@ void mst_following_judge(struct mst_following *f, uint64_t now_ns)
 	const struct mst_conn *c = mst_following_conn(f);
 	uint64_t join_until = mst_server_options_join_until(o, f->heard_ns);
 	uint64_t lease_ns = mst_server_options_server_lease(o);
-	char why[128];
+	struct mst_reason why;
 
 	if (c == NULL || mst_job_is_over(&f->base->job) ||
 	    (ready ? !mst_hearing_is_silent(&f->base->hearing, c, f->heard_ns, lease_ns)
 		   : f->base->hearing.listening.read_ns < join_until))
 		return;
-	snprintf(why, sizeof(why), "the leader was silent for %.3g s (%s): stopped, or cut off",
-		 (double)(ready ? lease_ns : o->join_timeout_ns) / (double)MST_SECOND,
-		 ready ? "--server-lease" : "--join-timeout");
-	give_up(f, why, now_ns); /* the leader reads this when it goes on */
+	mst_reason_set(&why, "the leader was silent for %.3g s (%s): stopped, or cut off",
+		       (double)(ready ? lease_ns : o->join_timeout_ns) / (double)MST_SECOND,
+		       ready ? "--server-lease" : "--join-timeout");
+	give_up(f, why.text, now_ns); /* the leader reads this when it goes on */
 }
 
 void mst_following_step(struct mst_following *f, uint64_t now_ns)

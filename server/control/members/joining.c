@@ -8,7 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/log.h"
-#include "server/control/job/reason.h"
+#include "server/control/job/sentences.h"
 #include "server/control/members/comparing.h"
 
 /* ---- beginning and end ---- */
@@ -25,41 +25,41 @@ void mst_joining_fini(struct mst_joining *j)
 
 /* ---- hellos ---- */
 
-static int check_hello(const struct mst_job *j, const struct mst_hello *h, char *why, size_t len)
+static int check_hello(const struct mst_job *j, const struct mst_hello *h, struct mst_reason *why)
 {
 	const char *job = j->o->job;
 
 	if (mst_job_is_over(j)) {
-		snprintf(why, len, "job \"%s\" is over: %.300s", job, j->why);
+		mst_reason_set(why, "job \"%s\" is over: %s", job, j->why.text);
 		return -ESHUTDOWN;
 	}
 	if (h->rank >= 0 && (uint32_t)h->rank >= j->o->workers) {
-		mst_reason_refused(why, len, -ERANGE, h, j->o);
+		mst_sentence_refused(why, -ERANGE, h, j->o);
 		return -EINVAL;
 	}
 	if (strcmp(h->job, job) != 0) {
-		snprintf(why, len, "there is no job \"%s\" here, this server runs \"%s\"", h->job,
-			 job);
+		mst_reason_set(why, "there is no job \"%s\" here, this server runs \"%s\"", h->job,
+			       job);
 		return -EINVAL;
 	}
 	if (h->owner != j->o->owner) {
-		snprintf(why, len,
-			 "owner %s does not match job \"%s\" (%s): start the server with "
-			 "--owner %s, "
-			 "or set options.owner",
-			 mst_owner_name((enum muster_owner)h->owner), job,
-			 mst_owner_name((enum muster_owner)j->o->owner),
-			 mst_owner_name((enum muster_owner)h->owner));
+		mst_reason_set(why,
+			       "owner %s does not match job \"%s\" (%s): start the server with "
+			       "--owner %s, "
+			       "or set options.owner",
+			       mst_owner_name((enum muster_owner)h->owner), job,
+			       mst_owner_name((enum muster_owner)j->o->owner),
+			       mst_owner_name((enum muster_owner)h->owner));
 		return -EINVAL;
 	}
 	return 0;
 }
 
 /* Followers, and the ledger's limit for workers, have waited for the data side. */
-static int take_data_side(struct mst_joining *j, char *why, size_t len)
+static int take_data_side(struct mst_joining *j, struct mst_reason *why)
 {
 	struct mst_request gather = { .kind = MST_REQ_GATHER, .until_ns = j->leading->join_until };
-	int rc = mst_job_take(&j->base->job, why, len);
+	int rc = mst_job_take(&j->base->job, why);
 
 	if (rc != 0)
 		return rc;
@@ -71,9 +71,9 @@ static int take_data_side(struct mst_joining *j, char *why, size_t len)
 /* Fixes the figures, and has the data side made.
  * Return: 0: it is there, or being made; or -errno. */
 static int fix_first(struct mst_joining *j, const struct mst_conn *c, const struct mst_hello *hello,
-		     char *why, size_t len)
+		     struct mst_reason *why)
 {
-	int rc = mst_job_lead(&j->base->job, hello, why, len);
+	int rc = mst_job_lead(&j->base->job, hello, why);
 	char giver[MST_GIVER_LEN];
 
 	if (rc != 0)
@@ -82,31 +82,31 @@ static int fix_first(struct mst_joining *j, const struct mst_conn *c, const stru
 	mst_tables_fix(&j->base->job.tables, &hello->table, giver, mst_job_norms(&j->base->job));
 	j->first = c->id;
 	mst_link_maker_do(j->base->linking.maker, mst_job_make, &j->base->job);
-	return mst_link_maker_did(j->base->linking.maker) ? take_data_side(j, why, len) : 0;
+	return mst_link_maker_did(j->base->linking.maker) ? take_data_side(j, why) : 0;
 }
 
 /* A row of sessions is kept free for each worker that the ledger may still be deciding on. */
-static int check_room(const struct mst_joining *j, const struct mst_hello *hello, char *why,
-		      size_t len)
+static int check_room(const struct mst_joining *j, const struct mst_hello *hello,
+		      struct mst_reason *why)
 {
 	uint32_t sessions = j->base->sessions.count;
 
 	if (sessions + j->base->job.o->workers > j->base->sessions.max) {
-		mst_reason_refused(why, len, -EBUSY, hello, j->base->job.o);
+		mst_sentence_refused(why, -EBUSY, hello, j->base->job.o);
 		return -EBUSY;
 	}
-	return mst_job_check_room(&j->base->job, sessions, why, len);
+	return mst_job_check_room(&j->base->job, sessions, why);
 }
 
 /* A worker that joins and leaves without end must not cost more than this. */
 static int check_rejoins(const struct mst_joining *j, const struct mst_hello *hello,
-			 uint64_t now_ns, char *why, size_t len)
+			 uint64_t now_ns, struct mst_reason *why)
 {
 	uint64_t wait_ns = mst_rejoins_wait(&j->rejoins, hello->rank, now_ns);
 
 	if (wait_ns == 0)
 		return 0;
-	mst_reason_too_often(why, len, hello, wait_ns, j->base->job.o);
+	mst_sentence_too_often(why, hello, wait_ns, j->base->job.o);
 	return -EBUSY;
 }
 
@@ -132,18 +132,18 @@ static struct mst_conn *conn_of(const struct mst_joining *j, uint64_t id, enum m
 /* If the job has ended meanwhile, nobody needs the data side, and it is freed with the job. */
 void mst_joining_step(struct mst_joining *j, uint64_t now_ns)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	if (mst_job_is_over(&j->base->job) || !mst_link_maker_did(j->base->linking.maker))
 		return;
-	int rc = take_data_side(j, why, sizeof(why));
+	int rc = take_data_side(j, &why);
 	if (rc == 0)
 		return;
 	struct mst_conn *c = conn_of(j, j->first, MST_CONN_NEW);
 	if (c != NULL)
-		refuse(j, c, rc, why, now_ns);
+		refuse(j, c, rc, why.text, now_ns);
 	else
-		mst_error("%s", why); /* whoever said the hello has gone */
+		mst_error("%s", why.text); /* whoever said the hello has gone */
 }
 
 /* ---- another model ---- */
@@ -164,14 +164,15 @@ static bool compare(struct mst_joining *j, struct mst_conn *c, enum mst_comparin
 void mst_joining_table(struct mst_joining *j, struct mst_conn *c,
 		       const struct mst_tensor_piece *piece, uint64_t now_ns)
 {
-	char why[MST_REASON_LEN], reason[MST_REASON_LEN];
-	int rc = mst_comparing_piece(&j->base->job, c, piece, why);
+	struct mst_reason why;
+	struct mst_reason reason;
+	int rc = mst_comparing_piece(&j->base->job, c, piece, &why);
 
 	if (rc == -EPROTO) {
-		mst_frontend_accuse(&j->base->front, c, why, reason);
-		mst_frontend_error(&j->base->front, c, rc, reason, now_ns);
+		mst_frontend_accuse(&j->base->front, c, why.text, &reason);
+		mst_frontend_error(&j->base->front, c, rc, reason.text, now_ns);
 	} else if (rc != 0) {
-		refuse(j, c, rc, why, now_ns);
+		refuse(j, c, rc, why.text, now_ns);
 	}
 }
 
@@ -182,29 +183,29 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_JOIN };
 	enum mst_comparing next = MST_COMPARING_REFUSE;
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	int rc = check_hello(&j->base->job, hello, why, sizeof(why));
+	int rc = check_hello(&j->base->job, hello, &why);
 	bool knows_job = rc == 0;
 	if (knows_job)
-		rc = mst_comparing_hello(&j->base->job, c, hello, why, sizeof(why));
+		rc = mst_comparing_hello(&j->base->job, c, hello, &why);
 	if (knows_job && rc != 0)
 		next = mst_comparing_begin(j->leading, c, hello, now_ns);
 	if (next != MST_COMPARING_REFUSE)
 		return compare(j, c, next, now_ns);
 	if (rc == 0 && j->base->job.plan.vector.elems == 0)
-		rc = fix_first(j, c, hello, why, sizeof(why));
+		rc = fix_first(j, c, hello, &why);
 	if (rc == 0 && (j->base->job.server == NULL || !mst_leading_is_ready(j->leading))) {
 		/* this peer has said hello, so it is not closed for silence */
 		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
 		return false;
 	}
 	if (rc == 0)
-		rc = check_room(j, hello, why, sizeof(why));
+		rc = check_room(j, hello, &why);
 	if (rc == 0)
-		rc = check_rejoins(j, hello, now_ns, why, sizeof(why));
+		rc = check_rejoins(j, hello, now_ns, &why);
 	if (rc != 0) {
-		refuse(j, c, rc, why, now_ns);
+		refuse(j, c, rc, why.text, now_ns);
 		return true;
 	}
 	ev.join.cookie = c->id;
@@ -225,10 +226,10 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 static void refuse_by_ledger(struct mst_joining *j, struct mst_conn *c, int error, uint64_t now_ns)
 {
 	struct mst_hello hello = { .rank = (int32_t)c->who.rank };
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	mst_reason_refused(why, sizeof(why), error, &hello, j->base->job.o);
-	refuse(j, c, error, why, now_ns);
+	mst_sentence_refused(&why, error, &hello, j->base->job.o);
+	refuse(j, c, error, why.text, now_ns);
 }
 
 void mst_joining_refused(struct mst_joining *j, const struct mst_notice *notice, uint64_t now_ns)
@@ -245,16 +246,17 @@ void mst_joining_refused(struct mst_joining *j, const struct mst_notice *notice,
 static bool take_table(struct mst_joining *j, struct mst_conn *c, struct mst_identity who,
 		       uint64_t now_ns)
 {
-	char why[MST_REASON_LEN], giver[MST_GIVER_LEN];
+	char giver[MST_GIVER_LEN];
+	struct mst_reason why;
 
 	(void)mst_tables_giver(who.rank, c->peer, c->pid, giver);
-	int rc = mst_tables_check(&j->base->job.tables, &c->table, giver, why, sizeof(why));
+	int rc = mst_tables_check(&j->base->job.tables, &c->table, giver, &why);
 	if (rc == 0) {
 		mst_tables_take(&j->base->job.tables, &c->table, giver);
 		return true;
 	}
 	mst_requests_lose(&j->base->job.requests, who);
-	refuse(j, c, rc, why, now_ns);
+	refuse(j, c, rc, why.text, now_ns);
 	return false;
 }
 

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rand.h"
+#include "common/base/reason.h"
 #include "server/control/members/token.h"
 
 /* If two steps are further apart than this, the process was stopped. */
@@ -58,26 +59,28 @@ static void send_all(struct mst_leading *l, const struct mst_message *msg)
 /* ---- followers ---- */
 
 static int follower_place_for(const struct mst_leading *l, const struct mst_serve *serve,
-			      uint32_t *server, char *why, size_t len)
+			      uint32_t *server, struct mst_reason *why)
 {
 	const struct mst_job *j = &l->base->job;
 
 	if (mst_job_is_over(j)) {
-		snprintf(why, len, "job \"%s\" is over: %.300s", j->o->job, j->why);
+		mst_reason_set(why, "job \"%s\" is over: %s", j->o->job, j->why.text);
 		return -ESHUTDOWN;
 	}
 	if (strcmp(serve->job, j->o->job) != 0) {
-		snprintf(why, len,
-			 "there is no job \"%s\" here, but \"%s\": give both servers the same "
-			 "--job",
-			 serve->job, j->o->job);
+		mst_reason_set(
+			why,
+			"there is no job \"%s\" here, but \"%s\": give both servers the same "
+			"--job",
+			serve->job, j->o->job);
 		return -EINVAL;
 	}
 	if (strcmp(serve->scheme, j->transport->scheme) != 0) {
-		snprintf(why, len,
-			 "a server over %s cannot serve job \"%s\", which is over %s: give both "
-			 "the same --transport",
-			 serve->scheme, j->o->job, j->transport->scheme);
+		mst_reason_set(
+			why,
+			"a server over %s cannot serve job \"%s\", which is over %s: give both "
+			"the same --transport",
+			serve->scheme, j->o->job, j->transport->scheme);
 		return -EINVAL;
 	}
 	for (uint32_t i = 1; i < servers(l); i++) {
@@ -86,10 +89,11 @@ static int follower_place_for(const struct mst_leading *l, const struct mst_serv
 			return 0;
 		}
 	}
-	snprintf(why, len,
-		 "job \"%s\" has its %" PRIu32 " server%s already; to have more, start its leader "
-		 "with a larger --servers",
-		 j->o->job, servers(l), servers(l) > 1 ? "s" : "");
+	mst_reason_set(why,
+		       "job \"%s\" has its %" PRIu32
+		       " server%s already; to have more, start its leader "
+		       "with a larger --servers",
+		       j->o->job, servers(l), servers(l) > 1 ? "s" : "");
 	return -ENOSPC;
 }
 
@@ -127,14 +131,14 @@ void mst_leading_appoint_all(struct mst_leading *l)
 bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct mst_serve *serve,
 		       uint64_t now_ns)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 	uint32_t server;
-	int rc = follower_place_for(l, serve, &server, why, sizeof(why));
+	int rc = follower_place_for(l, serve, &server, &why);
 
 	if (rc != 0) {
 		mst_complain(&l->base->front.complaints, MST_COMPLAINT_REFUSED, "%s refused: %s",
-			     c->peer, why);
-		mst_frontend_error(&l->base->front, c, rc, why, now_ns);
+			     c->peer, why.text);
+		mst_frontend_error(&l->base->front, c, rc, why.text, now_ns);
 		return true;
 	}
 	struct mst_follower_place *s = &l->follower[server];
@@ -220,18 +224,18 @@ static void tell_data_side(struct mst_leading *l, uint32_t server)
 static void lose(struct mst_leading *l, uint32_t server, const char *what)
 {
 	struct mst_follower_place *s = &l->follower[server];
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	if (!mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_LOSE))
 		return;
-	snprintf(why, sizeof(why), "server %" PRIu32 " of %" PRIu32 " (%s) %.420s", server,
-		 servers(l), s->peer, what);
-	mst_warn("%s", why);
+	mst_reason_set(&why, "server %" PRIu32 " of %" PRIu32 " (%s) %s", server, servers(l),
+		       s->peer, what);
+	mst_warn("%s", why.text);
 	if (s->state == MST_FOLLOWER_PLACE_AWAITED) {
 		*s = (struct mst_follower_place){ 0 };
 		return;
 	}
-	snprintf(l->base->job.server_loss, sizeof(l->base->job.server_loss), "%s", why);
+	mst_reason_set(&l->base->job.server_loss, "%s", why.text);
 	tell_data_side(l, server);
 }
 
@@ -255,11 +259,11 @@ void mst_leading_lost(struct mst_leading *l, uint32_t server, const char *what)
 bool mst_leading_broken(struct mst_leading *l, struct mst_conn *c, const char *what,
 			uint64_t now_ns)
 {
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 
-	mst_frontend_accuse(&l->base->front, c, what, reason);
+	mst_frontend_accuse(&l->base->front, c, what, &reason);
 	mst_leading_lost(l, c->server, what);
-	mst_frontend_error(&l->base->front, c, -EPROTO, reason, now_ns);
+	mst_frontend_error(&l->base->front, c, -EPROTO, reason.text, now_ns);
 	return true;
 }
 
@@ -269,28 +273,26 @@ static void send_away(struct mst_leading *l, uint32_t server, uint64_t now_ns)
 	struct mst_conn *c = mst_leading_conn(l, server);
 
 	if (c != NULL)
-		mst_frontend_error(&l->base->front, c, -ENOTCONN, l->base->job.server_loss, now_ns);
+		mst_frontend_error(&l->base->front, c, -ENOTCONN, l->base->job.server_loss.text,
+				   now_ns);
 }
 
 void mst_leading_gone(struct mst_leading *l, const struct mst_notice *notice, uint64_t now_ns)
 {
 	uint32_t server = notice->peer.server;
 	struct mst_follower_place *s = &l->follower[server];
-	char *loss = l->base->job.server_loss;
+	struct mst_reason *loss = &l->base->job.server_loss;
 
 	if (!mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_LOSE))
 		return;
-	int named = snprintf(loss, sizeof(l->base->job.server_loss),
-			     "server %" PRIu32 " of %" PRIu32 " (%s) ", server, servers(l),
-			     s->peer);
+	mst_reason_set(loss, "server %" PRIu32 " of %" PRIu32 " (%s) ", server, servers(l),
+		       s->peer);
 	if (notice->peer.error == -EPROTO)
-		snprintf(loss + named, sizeof(l->base->job.server_loss) - (size_t)named,
-			 "broke the protocol on its link with this one");
+		mst_reason_add(loss, "broke the protocol on its link with this one");
 	else
-		snprintf(loss + named, sizeof(l->base->job.server_loss) - (size_t)named,
-			 "had no link with this one for %.3g s (--server-lease)",
-			 server_lease_s(l));
-	mst_warn("%s", loss);
+		mst_reason_add(loss, "had no link with this one for %.3g s (--server-lease)",
+			       server_lease_s(l));
+	mst_warn("%s", loss->text);
 	send_away(l, server, now_ns);
 }
 
@@ -403,7 +405,7 @@ static bool link_made(void *ctx, const struct mst_link_made *made)
 		return false;
 	if (made->error != 0)
 		mst_warn("server %" PRIu32 ": its link could not be set up: %s", server,
-			 made->why[0] != '\0' ? made->why : strerror(-made->error));
+			 made->why.text[0] != '\0' ? made->why.text : strerror(-made->error));
 	else
 		let_in(l, server, made->link);
 	return true;
@@ -441,14 +443,14 @@ static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listen
  * again. */
 static void gives_up(struct mst_leading *l, struct mst_conn *c, const char *why, uint64_t now_ns)
 {
-	char what[MST_REASON_LEN];
+	struct mst_reason what;
 
 	if (mst_job_is_over(&l->base->job)) {
 		mst_warn("server %" PRIu32 ": %s", c->server, why);
 		return;
 	}
-	snprintf(what, sizeof(what), "gives up: %.400s", why);
-	lose(l, c->server, what);
+	mst_reason_set(&what, "gives up: %s", why);
+	lose(l, c->server, what.text);
 	mst_frontend_part(&l->base->front, c, now_ns);
 }
 
@@ -550,39 +552,39 @@ static void judge_silence(struct mst_leading *l, uint64_t now_ns)
 	}
 }
 
-bool mst_leading_nobody_came(const struct mst_leading *l, char *why, size_t len)
+bool mst_leading_nobody_came(const struct mst_leading *l, struct mst_reason *why)
 {
 	const struct mst_server_options *o = l->base->job.o;
 	double seconds = (double)o->join_timeout_ns / (double)MST_SECOND;
 	uint32_t count = 1;
 
 	if (l->base->job.plan.vector.elems == 0) {
-		snprintf(why, len,
-			 "no worker came within %.3g s (--join-timeout): start %" PRIu32
-			 " of them with MUSTER_SERVER=%s in their environment",
-			 seconds, o->workers, l->base->front.address);
+		mst_reason_set(why,
+			       "no worker came within %.3g s (--join-timeout): start %" PRIu32
+			       " of them with MUSTER_SERVER=%s in their environment",
+			       seconds, o->workers, l->base->front.address);
 		return true;
 	}
 	if (l->gathered || mst_leading_is_ready(l))
 		return false;
 	for (uint32_t i = 1; i < servers(l); i++)
 		count += l->follower[i].state == MST_FOLLOWER_PLACE_READY;
-	snprintf(why, len,
-		 "only %" PRIu32 " of %" PRIu32 " servers were there within %.3g s "
-		 "(--join-timeout): start the others with musterd --join %s",
-		 count, servers(l), seconds, l->base->front.address);
+	mst_reason_set(why,
+		       "only %" PRIu32 " of %" PRIu32 " servers were there within %.3g s "
+		       "(--join-timeout): start the others with musterd --join %s",
+		       count, servers(l), seconds, l->base->front.address);
 	return true;
 }
 
 static void judge_gathering(struct mst_leading *l, uint64_t now_ns)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	if (mst_leading_is_ready(l))
 		l->gathered = true; /* a follower that is lost from now on was there in time */
-	if (now_ns < l->join_until || !mst_leading_nobody_came(l, why, sizeof(why)))
+	if (now_ns < l->join_until || !mst_leading_nobody_came(l, &why))
 		return;
-	mst_job_fail(&l->base->job, -EHOSTDOWN, why, now_ns);
+	mst_job_fail(&l->base->job, -EHOSTDOWN, why.text, now_ns);
 }
 
 /* Sends heartbeats to the ledger for workers that have no welcome yet because a follower is slow to

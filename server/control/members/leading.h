@@ -36,7 +36,7 @@ void mst_leading_look(struct mst_leading *l, uint64_t now_ns);
 bool mst_leading_servers_go_on(const struct mst_leading *l);
 /* Is a worker or a server missing without which the job cannot begin? @why: which. Without any
  * worker there is no ledger. Which of several workers are missing, the ledger says. */
-bool mst_leading_nobody_came(const struct mst_leading *l, char *why, size_t len);
+bool mst_leading_nobody_came(const struct mst_leading *l, struct mst_reason *why);
 /* Does what depends on time: heartbeats, silent followers, a job to which no worker came. */
 void mst_leading_step(struct mst_leading *l, uint64_t now_ns);
 

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,7 +80,7 @@ static void make_link(const struct mst_link_maker *m, struct order *o)
 	o->made.error = m->of->listener->answer(o->listener, &o->request, &o->made.link);
 	if (o->made.error != 0) {
 		o->made.link = NULL;
-		(void)snprintf(o->made.why, sizeof(o->made.why), "%s", mst_why());
+		mst_reason_set(&o->made.why, "%s", mst_why());
 	}
 }
 

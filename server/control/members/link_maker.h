@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/transport/transport.h"
 
 struct mst_link_maker;
@@ -25,7 +26,7 @@ struct mst_link_made {
 	uint8_t token[MST_TOKEN_LEN]; /* of the request */
 	struct mst_link *link;        /* NULL: no link could be made, and */
 	int error;                    /* this is why: -errno */
-	char why[MST_WHY_LEN];        /* what mst_why() said; "": nothing */
+	struct mst_reason why;        /* what mst_why() said; "": nothing */
 };
 
 /* @wake: called by a thread of the maker whenever a link has been made. NULL: the maker has no

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 #include "common/transport/origins.h"
 #include "server/cluster/peer.h"
 #include "server/control/members/token.h"
@@ -52,7 +53,7 @@ static bool lanes_match(const struct mst_lanes *lanes, const struct mst_lanes *w
 
 static const char *cause(const struct mst_link_made *made)
 {
-	return made->why[0] != '\0' ? made->why : strerror(-made->error);
+	return made->why.text[0] != '\0' ? made->why.text : strerror(-made->error);
 }
 
 /* Tells the worker why there is no link. The end of the session, which follows, says less. */
@@ -60,14 +61,14 @@ static void no_link(struct mst_linking *l, struct mst_identity who,
 		    const struct mst_link_made *made, uint64_t now_ns)
 {
 	struct mst_conn *c = mst_frontend_worker(l->front, who);
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 
-	snprintf(reason, sizeof(reason), "rank %" PRIu32 ": its link could not be set up: %s",
-		 who.rank, cause(made));
-	mst_warn("%s", reason);
+	mst_reason_set(&reason, "rank %" PRIu32 ": its link could not be set up: %s", who.rank,
+		       cause(made));
+	mst_warn("%s", reason.text);
 	if (c != NULL) {
 		c->left = true;
-		mst_frontend_error(l->front, c, made->error, reason, now_ns);
+		mst_frontend_error(l->front, c, made->error, reason.text, now_ns);
 	}
 	mst_requests_lose(&l->job->requests, who);
 }

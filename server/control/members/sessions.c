@@ -224,7 +224,7 @@ struct mst_pending_session *mst_sessions_linking(const struct mst_sessions *s, c
  * again. */
 static const char *link_reason(const struct mst_session *session)
 {
-	return session->lost && session->link != NULL ? session->link->why : "";
+	return session->lost && session->link != NULL ? session->link->why.text : "";
 }
 
 /* The session may still be there, because its slots are still being read; or it was let go last. */
@@ -234,13 +234,13 @@ const char *mst_sessions_link_reason(const struct mst_sessions *s, struct mst_id
 
 	if (p != NULL && p->state == LENT)
 		return link_reason(&p->session);
-	return is_same(s->let_go.who, who) ? s->let_go.why : "";
+	return is_same(s->let_go.who, who) ? s->let_go.why.text : "";
 }
 
 void mst_sessions_let_go(struct mst_sessions *s, const struct mst_session *session)
 {
 	s->let_go.who = session->who;
-	snprintf(s->let_go.why, sizeof(s->let_go.why), "%s", link_reason(session));
+	mst_reason_set(&s->let_go.why, "%s", link_reason(session));
 	for (uint32_t i = s->newest[session->who.rank]; i != MST_RANK_NONE; i = s->row[i].older) {
 		if (&s->row[i].session == session) {
 			mst_sessions_end(s, &s->row[i]);

@@ -9,6 +9,7 @@
 #define MST_SERVER_CONTROL_MEMBERS_SESSIONS_H
 
 #include "common/base/listening.h"
+#include "common/base/reason.h"
 #include "common/wire/message.h"
 #include "server/core/ranks.h"
 #include "server/data/exchange.h"
@@ -63,7 +64,7 @@ struct mst_sessions {
 	uint32_t *newest; /* by rank: the row of its newest session, or MST_RANK_NONE */
 	struct {
 		struct mst_identity who;
-		char why[MST_WHY_LEN];
+		struct mst_reason why;
 	} let_go; /* the last session that was freed, and why its link broke */
 };
 

@@ -11,7 +11,7 @@
 #include "common/base/log.h"
 #include "common/kernels/finite.h"
 #include "common/kernels/sum.h"
-#include "server/control/job/reason.h"
+#include "server/control/job/sentences.h"
 #include "server/control/transfer/start_state.h"
 
 #define VALUES_IN_PERIOD 4u /* that a worker reports, and the policy hears of */
@@ -20,13 +20,13 @@ bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *w
 			uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPROTO };
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 
 	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	c->left = true;
-	mst_frontend_accuse(&w->base->front, c, what, reason);
-	mst_frontend_error(&w->base->front, c, -EPROTO, reason, now_ns);
+	mst_frontend_accuse(&w->base->front, c, what, &reason);
+	mst_frontend_error(&w->base->front, c, -EPROTO, reason.text, now_ns);
 	return true;
 }
 
@@ -52,8 +52,8 @@ static uint64_t first_nonfinite(const struct mst_job *j, const struct mst_state_
 /* libmuster checks a state before it sends it, so a state that fails here comes from another
  * client. Every piece for every server passes here, so version 0 is finite wherever the guard is
  * on. */
-static bool is_fit(const struct mst_job *j, const struct mst_state_piece *piece, char *why,
-		   size_t len)
+static bool is_fit(const struct mst_job *j, const struct mst_state_piece *piece,
+		   struct mst_reason *why)
 {
 	uint64_t size = mst_type_bytes(j->plan.vector.result_type);
 
@@ -62,10 +62,11 @@ static bool is_fit(const struct mst_job *j, const struct mst_state_piece *piece,
 	uint64_t at = first_nonfinite(j, piece);
 	if (at == piece->length / size)
 		return true;
-	snprintf(why, len,
-		 "broke the protocol: a start state that is infinite or NaN at element %" PRIu64
-		 " (--guard off lets it pass)",
-		 piece->offset / size + at);
+	mst_reason_set(
+		why,
+		"broke the protocol: a start state that is infinite or NaN at element %" PRIu64
+		" (--guard off lets it pass)",
+		piece->offset / size + at);
 	return false;
 }
 
@@ -88,15 +89,15 @@ static bool take_tensors(struct mst_workers *w, struct mst_conn *c,
 			 const struct mst_tensor_piece *piece, uint64_t now_ns)
 {
 	const char *wrong = "a table of tensors that nobody asked for";
-	char why[160];
+	struct mst_reason why;
 
 	if (!mst_start_state_room(w->leading))
 		return false;
 	if (c->sends_table || (c->sends_state && c->state_received == 0))
 		wrong = mst_job_take_tensors(&w->base->job, piece);
 	if (wrong != NULL) {
-		snprintf(why, sizeof(why), "broke the protocol: %s", wrong);
-		return mst_workers_broken(w, c, why, now_ns);
+		mst_reason_set(&why, "broke the protocol: %s", wrong);
+		return mst_workers_broken(w, c, why.text, now_ns);
 	}
 	mst_start_state_pass_tensors(w->leading, piece);
 	c->sends_table &= mst_job_lacks_table(&w->base->job);
@@ -120,7 +121,7 @@ static bool take_state(struct mst_workers *w, struct mst_conn *c,
 {
 	uint64_t size = mst_type_bytes(w->base->job.plan.vector.result_type);
 	uint64_t total = mst_job_state_bytes(&w->base->job, w->base->job.plan.vector.elems);
-	char why[160];
+	struct mst_reason why;
 
 	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
 	    piece->length % size != 0 || lacks_tensors(&w->base->job, c))
@@ -133,8 +134,8 @@ static bool take_state(struct mst_workers *w, struct mst_conn *c,
 	MST_ASSERT(piece->length <= total - piece->offset);
 	if (!mst_start_state_room(w->leading))
 		return false;
-	if (!is_fit(&w->base->job, piece, why, sizeof(why)))
-		return mst_workers_broken(w, c, why, now_ns);
+	if (!is_fit(&w->base->job, piece, &why))
+		return mst_workers_broken(w, c, why.text, now_ns);
 	keep_state(&w->base->job, piece);
 	mst_start_state_pass(w->leading, piece);
 	c->state_received += piece->length;
@@ -202,7 +203,7 @@ static bool take_leave(struct mst_workers *w, struct mst_conn *c, uint64_t seq)
 static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *why, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_FINISH, .who = c->who };
-	char *asked = w->base->job.asked;
+	struct mst_reason *asked = &w->base->job.asked;
 
 	if (w->base->job.o->finish == MST_FINISH_BY_OPERATOR)
 		return mst_workers_broken(w, c,
@@ -211,11 +212,11 @@ static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *w
 					  now_ns);
 	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
-	if (asked[0] != '\0')
+	if (asked->text[0] != '\0')
 		return true;
 	w->base->job.asked_by = c->who;
-	snprintf(asked, sizeof(w->base->job.asked), "rank %" PRIu32 " finished the job%s%.400s",
-		 c->who.rank, why[0] != '\0' ? ": " : "", why);
+	mst_reason_set(asked, "rank %" PRIu32 " finished the job%s%s", c->who.rank,
+		       why[0] != '\0' ? ": " : "", why);
 	return true;
 }
 
@@ -324,14 +325,14 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 void mst_workers_started(struct mst_workers *w)
 {
 	struct mst_job *j = &w->base->job;
-	char text[256];
+	struct mst_reason text;
 
 	if (!mst_job_enter(&j->state, MST_JOB_STARTS))
 		return; /* the server is being stopped */
 	const char *now = mst_job_policy(j)->now;
-	mst_reason_policy(text, sizeof(text), &j->terms.policy.rule, j->o->workers);
+	mst_sentence_policy(&text, &j->terms.policy.rule, j->o->workers);
 	mst_info("job \"%s\" starts: %s%s%s %s", j->o->job, j->o->policy,
-		 now[0] != '\0' ? ", at first " : "", now, text);
+		 now[0] != '\0' ? ", at first " : "", now, text.text);
 	if (j->terms.schedule.count > 0)
 		mst_info("job \"%s\": the rate follows %s, by samples that count", j->o->job,
 			 j->o->lr_schedule);
@@ -355,25 +356,24 @@ void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *n
 
 /* The link with this server may be intact. Then the notice says which other server has lost its
  * link with the worker. */
-static void why_evicted(const struct mst_workers *w, const struct mst_notice *notice, char *out,
-			size_t len)
+static void why_evicted(const struct mst_workers *w, const struct mst_notice *notice,
+			struct mst_reason *out)
 {
 	struct mst_eviction loss = { .rank = notice->who.rank,
 				     .why = notice->evict.why,
 				     .link = mst_sessions_link_reason(&w->base->sessions,
 								      notice->who) };
 	uint32_t server = notice->evict.server;
-	char elsewhere[MST_REASON_LEN];
+	struct mst_reason elsewhere;
 
 	if (loss.link[0] == '\0' && server != 0) {
-		snprintf(elsewhere, sizeof(elsewhere),
-			 "%s server %" PRIu32 " of %" PRIu32 " (%.64s)%s",
-			 loss.why == MST_EVICT_LOST ? "its link with" : "towards", server,
-			 mst_job_servers(&w->base->job), w->leading->follower[server].peer,
-			 loss.why == MST_EVICT_LOST ? " is lost" : "");
-		loss.link = elsewhere;
+		mst_reason_set(&elsewhere, "%s server %" PRIu32 " of %" PRIu32 " (%.64s)%s",
+			       loss.why == MST_EVICT_LOST ? "its link with" : "towards", server,
+			       mst_job_servers(&w->base->job), w->leading->follower[server].peer,
+			       loss.why == MST_EVICT_LOST ? " is lost" : "");
+		loss.link = elsewhere.text;
 	}
-	mst_reason_evicted(out, len, &loss, w->base->job.o);
+	mst_sentence_evicted(out, &loss, w->base->job.o);
 }
 
 /* The ledger may have ended the session before it read that the worker asks for the end of the job.
@@ -381,7 +381,7 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 static void forget_asked(struct mst_job *j, struct mst_identity who)
 {
 	if (j->asked_by.rank == who.rank && j->asked_by.incarnation == who.incarnation)
-		j->asked[0] = '\0';
+		j->asked.text[0] = '\0';
 }
 
 void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns)
@@ -389,27 +389,27 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	struct mst_identity who = notice->who;
 	enum mst_evict_why why = notice->evict.why;
 	struct mst_conn *c = mst_frontend_worker(&w->base->front, who);
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 
-	why_evicted(w, notice, reason, sizeof(reason));
+	why_evicted(w, notice, &reason);
 	mst_sessions_forget(&w->base->sessions, who);
 	mst_leading_forget(w->leading, who);
 	w->base->job.present[who.rank] = false;
 	if (why == MST_EVICT_LEFT) {
-		mst_debug("%s", reason);
+		mst_debug("%s", reason.text);
 		if (c != NULL) /* the worker closes its connection, or the server does soon */
 			mst_frontend_part(&w->base->front, c, now_ns);
 		return;
 	}
 	forget_asked(&w->base->job, who);
 	if (!w->base->job.stopped) {
-		mst_warn("%s", reason);
-		snprintf(w->base->job.worker_loss, sizeof(w->base->job.worker_loss), "%s", reason);
+		mst_warn("%s", reason.text);
+		mst_reason_set(&w->base->job.worker_loss, "%s", reason.text);
 	}
 	if (c == NULL)
 		return;
 	c->left = true;
-	mst_frontend_error(&w->base->front, c, mst_evict_error(why), reason, now_ns);
+	mst_frontend_error(&w->base->front, c, mst_evict_error(why), reason.text, now_ns);
 }
 
 /* ---- the end of the job ---- */
@@ -428,56 +428,55 @@ static void absent_ranks(const struct mst_job *j, char *out, size_t len)
 }
 
 /* Names the worker that has not sent its start state, after all have started. */
-static void name_state_sender(const struct mst_workers *w, char *why, size_t len)
+static void name_state_sender(const struct mst_workers *w, struct mst_reason *why)
 {
 	const struct mst_conn *c;
 
 	for (uint32_t i = 0; (c = mst_frontend_next(&w->base->front, &i)) != NULL;) {
 		if (c->sends_state)
-			snprintf(why, len,
-				 "rank %" PRIu32
-				 " was asked for its start state and did not send it "
-				 "within the join timeout",
-				 c->who.rank);
+			mst_reason_set(why,
+				       "rank %" PRIu32
+				       " was asked for its start state and did not send it "
+				       "within the join timeout",
+				       c->who.rank);
 	}
 }
 
 /* Adds how the last worker or server was lost, which has ended the job. If a server is lost, a
  * worker on the same host may be lost with it; but then the server has ended the job. */
-static void add_loss(const struct mst_job *j, enum mst_finish_why finish, char *why, size_t len)
+static void add_loss(const struct mst_job *j, enum mst_finish_why finish, struct mst_reason *why)
 {
-	bool of_server = finish == MST_FINISH_SERVER && j->server_loss[0] != '\0';
-	const char *loss = of_server ? j->server_loss : j->worker_loss;
-	size_t used = strlen(why);
+	bool of_server = finish == MST_FINISH_SERVER && j->server_loss.text[0] != '\0';
+	const char *loss = of_server ? j->server_loss.text : j->worker_loss.text;
 
 	if (loss[0] != '\0')
-		snprintf(why + used, len - used, " (%.480s)", loss);
+		mst_reason_add(why, " (%s)", loss);
 }
 
-static void why_finished(const struct mst_workers *w, const struct mst_notice *notice, char *why,
-			 size_t len)
+static void why_finished(const struct mst_workers *w, const struct mst_notice *notice,
+			 struct mst_reason *why)
 {
 	enum mst_finish_why finish = notice->finish.why;
 	const struct mst_job *j = &w->base->job;
 	char absent[256];
 
 	absent_ranks(j, absent, sizeof(absent));
-	if (finish == MST_FINISH_ASKED && j->asked[0] != '\0')
-		snprintf(why, len, "%s", j->asked);
+	if (finish == MST_FINISH_ASKED && j->asked.text[0] != '\0')
+		mst_reason_set(why, "%s", j->asked.text);
 	else if (finish == MST_FINISH_SPOILT)
-		mst_reason_spoilt(why, len, &notice->finish.spoilt, notice->finish.ranks,
-				  mst_job_servers(j));
+		mst_sentence_spoilt(why, &notice->finish.spoilt, notice->finish.ranks,
+				    mst_job_servers(j));
 	else
-		mst_reason_finished(why, len, finish, absent, j->o);
+		mst_sentence_finished(why, finish, absent, j->o);
 	if (finish == MST_FINISH_JOIN_TIMEOUT) {
 		/* The ledger knows no servers, and may judge the time before this thread does. */
-		bool of_server = mst_leading_nobody_came(w->leading, why, len);
+		bool of_server = mst_leading_nobody_came(w->leading, why);
 		if (!of_server && absent[0] == '\0')
-			name_state_sender(w, why, len);
+			name_state_sender(w, why);
 	}
 	if (finish == MST_FINISH_LOSS || finish == MST_FINISH_TOO_FEW ||
 	    finish == MST_FINISH_SERVER)
-		add_loss(j, finish, why, len);
+		add_loss(j, finish, why);
 }
 
 static void tell_failure(struct mst_workers *w, struct mst_conn *c, uint64_t now_ns)
@@ -485,7 +484,7 @@ static void tell_failure(struct mst_workers *w, struct mst_conn *c, uint64_t now
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPIPE };
 
 	c->left = true;
-	mst_frontend_error(&w->base->front, c, w->base->job.error, w->base->job.why, now_ns);
+	mst_frontend_error(&w->base->front, c, w->base->job.error, w->base->job.why.text, now_ns);
 	/* if there is no room, the lease ends the session */
 	(void)mst_requests_event(&w->base->job.requests, &ev);
 }
@@ -510,17 +509,17 @@ void mst_workers_finished(struct mst_workers *w, const struct mst_notice *notice
 {
 	bool failed = mst_finish_failed(notice->finish.why);
 	struct mst_job *j = &w->base->job;
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
-	why_finished(w, notice, why, sizeof(why));
-	if (!mst_job_end(j, failed ? MST_JOB_FAILS : MST_JOB_ENDS, why, now_ns))
+	why_finished(w, notice, &why);
+	if (!mst_job_end(j, failed ? MST_JOB_FAILS : MST_JOB_ENDS, why.text, now_ns))
 		return; /* the server is being stopped */
 	j->error = mst_finish_error(notice->finish.why);
 	if (failed)
-		mst_error("job \"%s\" has failed: %s", j->o->job, j->why);
+		mst_error("job \"%s\" has failed: %s", j->o->job, j->why.text);
 	else
 		mst_info("job \"%s\" is finished at version %" PRIu64 ": %s", j->o->job,
-			 notice->finish.version, j->why);
+			 notice->finish.version, j->why.text);
 	tell_end(w, now_ns);
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "common/base/log.h"
-#include "server/control/job/reason.h"
+#include "server/control/job/sentences.h"
 
 static void answer(struct mst_endings *e, uint64_t asker, int error, const char *text,
 		   uint64_t now_ns)
@@ -44,44 +44,44 @@ static bool fails_at_loss(const struct mst_job *j)
 	return j->state == MST_JOB_RUNNING && mst_job_policy(j)->rule.on_loss == MST_LOSS_FAIL;
 }
 
-static void say_fails_at_loss(const struct mst_job *j, uint32_t rank, char *why, size_t len)
+static void say_fails_at_loss(const struct mst_job *j, uint32_t rank, struct mst_reason *why)
 {
 	if (!fails_at_loss(j)) {
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "job \"%s\" fails when fewer than %" PRIu32
 			       " workers are left (--min-workers), so rank %" PRIu32
 			       " cannot be evicted; muster finish ends the job well",
 			       j->o->job, j->o->min_workers, rank);
 		return;
 	}
-	(void)snprintf(why, len,
+	mst_reason_set(why,
 		       "job \"%s\" fails when it loses a worker (--on-loss fail), so rank %" PRIu32
 		       " cannot be evicted; muster finish ends the job well",
 		       j->o->job, rank);
 }
 
-static int check_evict(const struct mst_endings *e, uint32_t rank, char *why, size_t len)
+static int check_evict(const struct mst_endings *e, uint32_t rank, struct mst_reason *why)
 {
 	const struct mst_job *j = &e->base->job;
 
 	if (mst_job_is_over(j)) {
-		(void)snprintf(why, len, "job \"%s\" is over: %.300s", j->o->job, j->why);
+		mst_reason_set(why, "job \"%s\" is over: %s", j->o->job, j->why.text);
 		return -ESHUTDOWN;
 	}
 	if (rank >= j->o->workers) {
-		(void)snprintf(why, len,
+		mst_reason_set(why,
 			       "rank %" PRIu32 " is not one of job \"%s\": its %" PRIu32
 			       " workers are ranks 0 to %" PRIu32,
 			       rank, j->o->job, j->o->workers, j->o->workers - 1);
 		return -EINVAL;
 	}
 	if (worker_of(e, rank) == NULL) {
-		(void)snprintf(why, len, "rank %" PRIu32 " takes no part in job \"%s\" now", rank,
+		mst_reason_set(why, "rank %" PRIu32 " takes no part in job \"%s\" now", rank,
 			       j->o->job);
 		return -ENOTCONN;
 	}
 	if (fails_at_loss(j)) {
-		say_fails_at_loss(j, rank, why, len);
+		say_fails_at_loss(j, rank, why);
 		return -EPERM;
 	}
 	return 0;
@@ -90,13 +90,13 @@ static int check_evict(const struct mst_endings *e, uint32_t rank, char *why, si
 bool mst_ending_ask_evict(struct mst_endings *e, struct mst_conn *c, uint32_t rank, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_EVICT };
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	if (e->evicts)
 		return false;
-	int rc = check_evict(e, rank, why, sizeof(why));
+	int rc = check_evict(e, rank, &why);
 	if (rc != 0) {
-		mst_frontend_error(&e->base->front, c, rc, why, now_ns);
+		mst_frontend_error(&e->base->front, c, rc, why.text, now_ns);
 		return true;
 	}
 	ev.who = worker_of(e, rank)->who;
@@ -114,28 +114,28 @@ bool mst_ending_ask_evict(struct mst_endings *e, struct mst_conn *c, uint32_t ra
 void mst_ending_evicted(struct mst_endings *e, const struct mst_notice *notice, uint64_t now_ns)
 {
 	struct mst_identity who = notice->who;
-	char text[MST_REASON_LEN];
+	struct mst_reason text;
 
 	if (!e->evicts || who.rank != e->who.rank || who.incarnation != e->who.incarnation)
 		return;
 	e->evicts = false;
-	(void)snprintf(text, sizeof(text),
-		       "rank %" PRIu32 "%s; whoever may join can take the rank now", who.rank,
+	mst_reason_set(&text, "rank %" PRIu32 "%s; whoever may join can take the rank now",
+		       who.rank,
 		       notice->evict.why == MST_EVICT_ASKED ? " is evicted"
 							    : "'s session is over already");
-	answer(e, e->evict_asker, 0, text, now_ns);
+	answer(e, e->evict_asker, 0, text.text, now_ns);
 }
 
 void mst_ending_evict_refused(struct mst_endings *e, const struct mst_notice *notice,
 			      uint64_t now_ns)
 {
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	if (!e->evicts)
 		return;
 	e->evicts = false;
-	say_fails_at_loss(&e->base->job, notice->who.rank, why, sizeof(why));
-	answer(e, e->evict_asker, -EPERM, why, now_ns);
+	say_fails_at_loss(&e->base->job, notice->who.rank, &why);
+	answer(e, e->evict_asker, -EPERM, why.text, now_ns);
 }
 
 /* ---- the job ---- */
@@ -144,18 +144,18 @@ bool mst_ending_ask_end(struct mst_endings *e, struct mst_conn *c, const char *w
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_END };
 	struct mst_job *j = &e->base->job;
-	char text[MST_REASON_LEN];
+	struct mst_reason text;
 
 	if (e->ends)
 		return false;
 	if (j->state != MST_JOB_RUNNING) {
-		(void)snprintf(text, sizeof(text), "job \"%s\" %s%.300s", j->o->job,
+		mst_reason_set(&text, "job \"%s\" %s%s", j->o->job,
 			       mst_job_is_over(j)
 				       ? "is over: "
 				       : "has not started, so there is nothing to finish",
-			       j->why);
+			       j->why.text);
 		mst_frontend_error(&e->base->front, c, mst_job_is_over(j) ? -ESHUTDOWN : -EAGAIN,
-				   text, now_ns);
+				   text.text, now_ns);
 		return true;
 	}
 	if (!mst_requests_event(&j->requests, &ev))
@@ -163,9 +163,9 @@ bool mst_ending_ask_end(struct mst_endings *e, struct mst_conn *c, const char *w
 	mst_info("%s finishes the job", c->peer);
 	e->ends = true;
 	e->end_asker = c->id;
-	if (j->asked[0] == '\0') {
+	if (j->asked.text[0] == '\0') {
 		j->asked_by = (struct mst_identity){ .rank = UINT32_MAX };
-		(void)snprintf(j->asked, sizeof(j->asked), "an operator finished the job%s%.400s",
+		mst_reason_set(&j->asked, "an operator finished the job%s%s",
 			       why[0] != '\0' ? ": " : "", why);
 	}
 	return true;
@@ -174,14 +174,13 @@ bool mst_ending_ask_end(struct mst_endings *e, struct mst_conn *c, const char *w
 void mst_ending_finished(struct mst_endings *e, const struct mst_notice *notice, uint64_t now_ns)
 {
 	const struct mst_job *j = &e->base->job;
-	char text[MST_REASON_LEN];
+	struct mst_reason text;
 
 	if (!e->ends)
 		return;
 	e->ends = false;
 	bool failed = j->state == MST_JOB_FAILED;
-	(void)snprintf(text, sizeof(text), "job \"%s\" %s at version %" PRIu64 ": %.300s",
-		       j->o->job, failed ? "has failed" : "is finished", notice->finish.version,
-		       j->why);
-	answer(e, e->end_asker, failed ? -EHOSTDOWN : 0, text, now_ns);
+	mst_reason_set(&text, "job \"%s\" %s at version %" PRIu64 ": %s", j->o->job,
+		       failed ? "has failed" : "is finished", notice->finish.version, j->why.text);
+	answer(e, e->end_asker, failed ? -EHOSTDOWN : 0, text.text, now_ns);
 }

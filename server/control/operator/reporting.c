@@ -78,7 +78,7 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 
 	snprintf(s->job, sizeof(s->job), "%s", j->o->job);
 	mst_job_policies_fill(&j->policies, s);
-	snprintf(s->why, sizeof(s->why), "%s", j->why);
+	snprintf(s->why, sizeof(s->why), "%s", j->why.text);
 	s->state = (uint32_t)j->state;
 	s->access = r->access;
 	s->workers = j->o->workers;

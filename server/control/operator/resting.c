@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/base/log.h"
+#include "common/base/reason.h"
 
 /* The connection of the rank's present session. */
 static const struct mst_conn *worker_of(const struct mst_resting *r, uint32_t rank)
@@ -19,25 +20,25 @@ static const struct mst_conn *worker_of(const struct mst_resting *r, uint32_t ra
 	return NULL;
 }
 
-static int check(const struct mst_resting *r, uint32_t rank, char *why, size_t len)
+static int check(const struct mst_resting *r, uint32_t rank, struct mst_reason *why)
 {
 	const struct mst_job *j = &r->base->job;
 
 	if (j->state != MST_JOB_RUNNING) {
-		snprintf(why, len, "job \"%s\" %s: there is nothing to rest from", j->o->job,
-			 mst_job_is_over(j) ? "is over" : "has not started");
+		mst_reason_set(why, "job \"%s\" %s: there is nothing to rest from", j->o->job,
+			       mst_job_is_over(j) ? "is over" : "has not started");
 		return -EAGAIN;
 	}
 	if (rank >= j->o->workers) {
-		snprintf(why, len,
-			 "rank %" PRIu32 " is not one of job \"%s\": its %" PRIu32
-			 " workers are ranks 0 to %" PRIu32,
-			 rank, j->o->job, j->o->workers, j->o->workers - 1);
+		mst_reason_set(why,
+			       "rank %" PRIu32 " is not one of job \"%s\": its %" PRIu32
+			       " workers are ranks 0 to %" PRIu32,
+			       rank, j->o->job, j->o->workers, j->o->workers - 1);
 		return -EINVAL;
 	}
 	if (!j->present[rank] || worker_of(r, rank) == NULL) {
-		snprintf(why, len, "rank %" PRIu32 " takes no part in job \"%s\" now", rank,
-			 j->o->job);
+		mst_reason_set(why, "rank %" PRIu32 " takes no part in job \"%s\" now", rank,
+			       j->o->job);
 		return -ENOTCONN;
 	}
 	return 0;
@@ -47,13 +48,13 @@ bool mst_resting_ask(struct mst_resting *r, struct mst_conn *c, const struct mst
 		     uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_REST, .rests = rest->rests != 0 };
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	if (r->waits)
 		return false;
-	int rc = check(r, rest->rank, why, sizeof(why));
+	int rc = check(r, rest->rank, &why);
 	if (rc != 0) {
-		mst_frontend_error(&r->base->front, c, rc, why, now_ns);
+		mst_frontend_error(&r->base->front, c, rc, why.text, now_ns);
 		return true;
 	}
 	ev.who = worker_of(r, rest->rank)->who;
@@ -67,57 +68,58 @@ bool mst_resting_ask(struct mst_resting *r, struct mst_conn *c, const struct mst
 }
 
 /* Return: 0, or the error of the answer. */
-static int read_outcome(const struct mst_notice *notice, char *text, size_t len)
+static int read_outcome(const struct mst_notice *notice, struct mst_reason *text)
 {
 	uint32_t rank = notice->who.rank;
 	bool rests = notice->rest.rests;
 
 	switch (notice->rest.outcome) {
 	case MST_REST_DONE:
-		snprintf(text, len, "rank %" PRIu32 " %s", rank,
-			 rests ? "rests: the job goes on without it until it returns"
-			       : "returns: it takes part from the next version on");
+		mst_reason_set(text, "rank %" PRIu32 " %s", rank,
+			       rests ? "rests: the job goes on without it until it returns"
+				     : "returns: it takes part from the next version on");
 		return 0;
 	case MST_REST_ALREADY:
-		snprintf(text, len, "rank %" PRIu32 " %s already", rank,
-			 rests ? "rests" : "takes part");
+		mst_reason_set(text, "rank %" PRIu32 " %s already", rank,
+			       rests ? "rests" : "takes part");
 		return 0;
 	case MST_REST_LAST:
-		snprintf(text, len,
-			 "rank %" PRIu32
-			 " is the last that takes part in the steps: it cannot rest before "
-			 "another returns",
-			 rank);
+		mst_reason_set(text,
+			       "rank %" PRIu32
+			       " is the last that takes part in the steps: it cannot rest before "
+			       "another returns",
+			       rank);
 		return -EBUSY;
 	case MST_REST_BEHIND:
-		snprintf(text, len,
-			 "rank %" PRIu32
-			 " is behind, and waits for the state of another worker: it cannot rest "
-			 "before it has caught up",
-			 rank);
+		mst_reason_set(
+			text,
+			"rank %" PRIu32
+			" is behind, and waits for the state of another worker: it cannot rest "
+			"before it has caught up",
+			rank);
 		return -EBUSY;
 	case MST_REST_ABSENT:
 		break;
 	}
-	snprintf(text, len, "the session of rank %" PRIu32 " is over", rank);
+	mst_reason_set(text, "the session of rank %" PRIu32 " is over", rank);
 	return -ENOTCONN;
 }
 
 void mst_resting_taken(struct mst_resting *r, const struct mst_notice *notice, uint64_t now_ns)
 {
 	struct mst_conn *c = mst_frontend_conn(&r->base->front, r->asker);
-	char text[MST_REASON_LEN];
-	int rc = read_outcome(notice, text, sizeof(text));
+	struct mst_reason text;
+	int rc = read_outcome(notice, &text);
 
 	r->waits = false;
 	if (c == NULL)
 		return;
 	if (rc != 0) {
-		mst_frontend_error(&r->base->front, c, rc, text, now_ns);
+		mst_frontend_error(&r->base->front, c, rc, text.text, now_ns);
 		return;
 	}
 	struct mst_message *m = mst_frontend_draft(&r->base->front, MST_MSG_DONE);
-	snprintf(m->why, sizeof(m->why), "%s", text);
+	snprintf(m->why, sizeof(m->why), "%s", text.text);
 	mst_frontend_send(&r->base->front, c, m);
 }
 

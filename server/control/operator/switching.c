@@ -7,23 +7,23 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "server/control/job/reason.h"
+#include "server/control/job/sentences.h"
 
 /* ---- what is asked for ---- */
 
 /* Reads the policy with the other options of the job, as at the start. */
 static int read_policy(const struct mst_job *j, const struct mst_policy_change *change,
-		       struct mst_policy *out, char *why, size_t len)
+		       struct mst_policy *out, struct mst_reason *why)
 {
 	struct mst_server_options o = *j->o;
 
 	o.policy = change->policy;
 	/* the optimiser stays, and mst_policy_switch_check() says whether it suits the policy */
-	return mst_server_options_policy(&o, &j->terms.optimizer, out, why, len);
+	return mst_server_options_policy(&o, &j->terms.optimizer, out, why);
 }
 
 static int check(const struct mst_job *j, const struct mst_policy_change *change,
-		 const struct mst_policy *policy, char *why, size_t len)
+		 const struct mst_policy *policy, struct mst_reason *why)
 {
 	struct mst_rule_context ctx = {
 		.owner = (enum muster_owner)j->o->owner,
@@ -35,46 +35,45 @@ static int check(const struct mst_job *j, const struct mst_policy_change *change
 		.norms = mst_controller_by_norms(&j->terms.policy.controller),
 		.force = j->o->force || change->force != 0,
 	};
-	char wrong[MST_REASON_LEN];
+	struct mst_reason wrong;
 
-	if (mst_policy_switch_check(&mst_job_policy(j)->rule, policy, &ctx, wrong, sizeof(wrong)) ==
-		    0 &&
-	    mst_server_options_schedule_suits(&j->terms.schedule, &policy->rule, wrong,
-					      sizeof(wrong)) == 0 &&
-	    mst_server_options_distance_suits(j->o->lr_distance, policy, j->o->workers, wrong,
-					      sizeof(wrong)) == 0)
+	if (mst_policy_switch_check(&mst_job_policy(j)->rule, policy, &ctx, &wrong) == 0 &&
+	    mst_server_options_schedule_suits(&j->terms.schedule, &policy->rule, &wrong) == 0 &&
+	    mst_server_options_distance_suits(j->o->lr_distance, policy, j->o->workers, &wrong) ==
+		    0)
 		return 0;
-	snprintf(why, len, "job \"%s\" cannot change from %s to %s: %.300s", j->o->job,
-		 mst_job_policy(j)->name, change->policy, wrong);
+	mst_reason_set(why, "job \"%s\" cannot change from %s to %s: %s", j->o->job,
+		       mst_job_policy(j)->name, change->policy, wrong.text);
 	return -EINVAL;
 }
 
-static int check_state(const struct mst_job *j, const struct mst_policy_change *change, char *why,
-		       size_t len)
+static int check_state(const struct mst_job *j, const struct mst_policy_change *change,
+		       struct mst_reason *why)
 {
 	if (j->state == MST_JOB_GATHERING) {
-		snprintf(why, len,
-			 "job \"%s\" has not started, and its policy can change only while it "
-			 "runs; wait until all %" PRIu32
-			 " workers have started, or start the server with --policy %s",
-			 j->o->job, j->o->workers, change->policy);
+		mst_reason_set(
+			why,
+			"job \"%s\" has not started, and its policy can change only while it "
+			"runs; wait until all %" PRIu32
+			" workers have started, or start the server with --policy %s",
+			j->o->job, j->o->workers, change->policy);
 		return -EAGAIN;
 	}
 	if (mst_job_is_over(j)) {
-		snprintf(why, len, "job \"%s\" is over: %.300s", j->o->job, j->why);
+		mst_reason_set(why, "job \"%s\" is over: %s", j->o->job, j->why.text);
 		return -ESHUTDOWN;
 	}
 	return 0;
 }
 
 static int read_change(const struct mst_job *j, const struct mst_policy_change *change,
-		       struct mst_policy *out, char *why, size_t len)
+		       struct mst_policy *out, struct mst_reason *why)
 {
-	int rc = check_state(j, change, why, len);
+	int rc = check_state(j, change, why);
 
 	if (rc == 0)
-		rc = read_policy(j, change, out, why, len);
-	return rc != 0 ? rc : check(j, change, out, why, len);
+		rc = read_policy(j, change, out, why);
+	return rc != 0 ? rc : check(j, change, out, why);
 }
 
 /* ---- answers ---- */
@@ -88,18 +87,18 @@ static void answer(const struct mst_switching *s, struct mst_conn *c, const char
 }
 
 /* Is the job under this policy, or about to be? Then there is nothing to do. */
-static bool is_there(const struct mst_switching *s, const char *asked, char *text, size_t len)
+static bool is_there(const struct mst_switching *s, const char *asked, struct mst_reason *text)
 {
 	const struct mst_job_policy *now = mst_job_policy(&s->base->job),
 				    *next = &s->base->job.policies.next;
 	bool is_due = next->name[0] != '\0';
 
 	if (is_due && strcmp(next->name, asked) == 0)
-		snprintf(text, len, "from version %" PRIu64 " on: %s; that was asked for before",
-			 next->since, next->name);
+		mst_reason_set(text, "from version %" PRIu64 " on: %s; that was asked for before",
+			       next->since, next->name);
 	else if (!is_due && strcmp(now->name, asked) == 0)
-		snprintf(text, len, "%s is in force already, since version %" PRIu64, now->name,
-			 now->begun);
+		mst_reason_set(text, "%s is in force already, since version %" PRIu64, now->name,
+			       now->begun);
 	else
 		return false;
 	return true;
@@ -110,17 +109,17 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_POLICY };
 	struct mst_policy policy;
-	char text[MST_REASON_LEN];
+	struct mst_reason text;
 
 	if (s->waits)
 		return false;
-	int rc = read_change(&s->base->job, change, &policy, text, sizeof(text));
+	int rc = read_change(&s->base->job, change, &policy, &text);
 	if (rc != 0) {
-		mst_frontend_error(&s->base->front, c, rc, text, now_ns);
+		mst_frontend_error(&s->base->front, c, rc, text.text, now_ns);
 		return true;
 	}
-	if (is_there(s, change->policy, text, sizeof(text))) {
-		answer(s, c, text);
+	if (is_there(s, change->policy, &text)) {
+		answer(s, c, text.text);
 		return true;
 	}
 	s->controller = policy.controller;
@@ -137,18 +136,18 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 
 /* ---- what the ledger says ---- */
 
-static void describe(const struct mst_job *j, const struct mst_job_policy *p, char *text,
-		     size_t len)
+static void describe(const struct mst_job *j, const struct mst_job_policy *p,
+		     struct mst_reason *text)
 {
 	const struct mst_job_policy *before = &j->policies.next;
-	char what[200];
+	struct mst_reason what;
 
-	mst_reason_policy(what, sizeof(what), &p->rule, j->o->workers);
-	int used = snprintf(text, len, "from version %" PRIu64 " on: %s (%s%s%s)", p->since,
-			    p->name, p->now, p->now[0] != '\0' ? " " : "", what);
-	if (before->name[0] != '\0' && used > 0 && (size_t)used < len)
-		snprintf(text + used, len - (size_t)used,
-			 "; it takes the place of %s, which was not in force yet", before->name);
+	mst_sentence_policy(&what, &p->rule, j->o->workers);
+	mst_reason_set(text, "from version %" PRIu64 " on: %s (%s%s%s)", p->since, p->name, p->now,
+		       p->now[0] != '\0' ? " " : "", what.text);
+	if (before->name[0] != '\0')
+		mst_reason_add(text, "; it takes the place of %s, which was not in force yet",
+			       before->name);
 }
 
 /* If the job has ended meanwhile, that was said before this. */
@@ -156,21 +155,21 @@ void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notic
 {
 	struct mst_conn *c = mst_frontend_conn(&s->base->front, s->asker);
 	struct mst_job *j = &s->base->job;
-	char text[MST_REASON_LEN];
+	struct mst_reason text;
 
 	s->waits = false;
 	if (mst_job_is_over(j)) {
-		snprintf(text, sizeof(text), "job \"%s\" is over: %.300s", j->o->job, j->why);
+		mst_reason_set(&text, "job \"%s\" is over: %s", j->o->job, j->why.text);
 		if (c != NULL)
-			mst_frontend_error(&s->base->front, c, -ESHUTDOWN, text, now_ns);
+			mst_frontend_error(&s->base->front, c, -ESHUTDOWN, text.text, now_ns);
 		return;
 	}
 	s->asked.since = notice->policy.version;
-	describe(j, &s->asked, text, sizeof(text));
+	describe(j, &s->asked, &text);
 	j->policies.next = s->asked;
-	mst_info("job \"%s\": %s", j->o->job, text);
+	mst_info("job \"%s\": %s", j->o->job, text.text);
 	if (c != NULL)
-		answer(s, c, text);
+		answer(s, c, text.text);
 }
 
 /* The policy in force has chosen another rule. */

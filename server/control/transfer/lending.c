@@ -2,10 +2,10 @@
 #include "server/control/transfer/lending.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 
 /* How many bytes a step sends, so that others are heard meanwhile. */
 #define STEP_BYTES (4u << 20)
@@ -165,21 +165,22 @@ static bool send_next(struct mst_lending *l, struct mst_conn *c)
 /* A worker that takes little holds up all workers that wait after it. */
 static void judge_taker(struct mst_lending *l, struct mst_conn *c, uint64_t past_ns)
 {
-	char reason[MST_REASON_LEN];
+	struct mst_reason reason;
 
 	if (c->out_have < MST_LENT_QUEUED_MAX)
 		return;
 	l->waited_ns += past_ns < STEP_MOST_NS ? past_ns : STEP_MOST_NS;
 	if (l->waited_ns <= l->base->job.o->patience_ns)
 		return;
-	snprintf(reason, sizeof(reason),
-		 "rank %" PRIu32 " takes the average that it asked for too slowly, and holds up "
-		 "others: of %" PRIu64 " bytes %" PRIu64 " were sent, and only %" PRIu64
-		 " (of %u) in the last %.3g s in which this server waited for it (--patience); "
-		 "closed",
-		 c->who.rank, total_bytes(l), l->sent, l->sent - l->waited_from, PROGRESS_BYTES,
-		 (double)l->waited_ns / (double)MST_SECOND);
-	mst_frontend_blame(&l->base->front, c, MST_COMPLAINT_UNREAD, reason);
+	mst_reason_set(
+		&reason,
+		"rank %" PRIu32 " takes the average that it asked for too slowly, and holds up "
+		"others: of %" PRIu64 " bytes %" PRIu64 " were sent, and only %" PRIu64
+		" (of %u) in the last %.3g s in which this server waited for it (--patience); "
+		"closed",
+		c->who.rank, total_bytes(l), l->sent, l->sent - l->waited_from, PROGRESS_BYTES,
+		(double)l->waited_ns / (double)MST_SECOND);
+	mst_frontend_blame(&l->base->front, c, MST_COMPLAINT_UNREAD, reason.text);
 	mst_frontend_hang_up(&l->base->front, c);
 }
 

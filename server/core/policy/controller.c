@@ -31,7 +31,7 @@ static enum mst_controller_kind kind_of(const char *name, size_t len)
 }
 
 int mst_controller_parse(const char *policy, struct mst_controller *out, struct mst_rule *rule,
-			 char *why, size_t why_len)
+			 struct mst_reason *why)
 {
 	size_t len = strcspn(policy, ":");
 	struct mst_controller c = { .kind = kind_of(policy, len) };
@@ -40,7 +40,7 @@ int mst_controller_parse(const char *policy, struct mst_controller *out, struct 
 	if (c.kind == MST_CONTROLLER_NONE)
 		return -ENOENT;
 	const char *text = policy[len] == ':' ? policy + len + 1 : "";
-	int rc = row_of(&c)->parse(text, &c, &first, why, why_len);
+	int rc = row_of(&c)->parse(text, &c, &first, why);
 	if (rc != 0)
 		return rc;
 	*out = c;
@@ -71,11 +71,11 @@ struct mst_rule mst_controller_last(const struct mst_controller *c, const struct
 }
 
 int mst_controller_check(const struct mst_controller *c, const struct mst_rule_context *ctx,
-			 char *why, size_t why_len)
+			 struct mst_reason *why)
 {
 	const struct mst_controller_row *row = row_of(c);
 
-	return row != NULL ? row->check(c, ctx, why, why_len) : 0;
+	return row != NULL ? row->check(c, ctx, why) : 0;
 }
 
 bool mst_controller_by_loss(const struct mst_controller *c)

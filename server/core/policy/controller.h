@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/wire/message.h"
 #include "common/wire/rule.h"
 #include "server/core/policy/adaptive/quorum_gain.h"
@@ -110,7 +111,7 @@ struct mst_commit_view {
  * @why: a sentence.
  * Return: 0; -ENOENT: the name is no adaptive policy's, and nothing is written; -EINVAL. */
 int mst_controller_parse(const char *policy, struct mst_controller *out, struct mst_rule *rule,
-			 char *why, size_t why_len);
+			 struct mst_reason *why);
 /* A line for --help on the kind with this index; NULL: there are no more. */
 const char *mst_controller_help(unsigned index);
 
@@ -124,7 +125,7 @@ struct mst_rule mst_controller_last(const struct mst_controller *c, const struct
  * @why: a sentence with numbers.
  * Return: 0 or -EINVAL. */
 int mst_controller_check(const struct mst_controller *c, const struct mst_rule_context *ctx,
-			 char *why, size_t why_len);
+			 struct mst_reason *why);
 
 /* What a checkpoint keeps of a controller: figures with names, "adasync.wanted". What the user has
  * typed is not among them. */

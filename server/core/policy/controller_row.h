@@ -16,14 +16,14 @@ struct mst_controller_row {
 	bool by_norms;    /* it decides by norms and by times of arrival */
 	/* Reads what follows the colon, or "" if there is no colon. Out: @c, all zero before, and
 	 * the rule of the first step. @why, and 0 or -EINVAL, as of mst_controller_parse(). */
-	int (*parse)(const char *text, struct mst_controller *c, struct mst_rule *rule, char *why,
-		     size_t why_len);
+	int (*parse)(const char *text, struct mst_controller *c, struct mst_rule *rule,
+		     struct mst_reason *why);
 	/* As the functions in controller.h that have these names. */
 	struct mst_rule *(*then)(struct mst_controller *c);
 	struct mst_rule (*last)(const struct mst_controller *c, const struct mst_rule *first,
 				uint32_t workers);
-	int (*check)(const struct mst_controller *c, const struct mst_rule_context *ctx, char *why,
-		     size_t why_len);
+	int (*check)(const struct mst_controller *c, const struct mst_rule_context *ctx,
+		     struct mst_reason *why);
 	void (*arrived)(struct mst_controller *c, const struct mst_arrival *arrival,
 			uint32_t workers);
 	void (*reported)(struct mst_controller *c, const struct mst_metric *said);

@@ -2,9 +2,9 @@
 #include "server/core/policy/policy.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "server/core/policy/switch.h"
 
 static unsigned fixed_count(void)
@@ -24,51 +24,49 @@ const char *mst_policy_help(unsigned index)
 }
 
 /* The sentence of a rule that is unknown ends with the names that there are. */
-static void add_names(char *why, size_t why_len)
+static void add_names(struct mst_reason *why)
 {
 	const char *help;
 
-	for (unsigned i = 0; (help = mst_controller_help(i)) != NULL; i++) {
-		size_t used = strlen(why);
-		snprintf(why + used, why_len - used, " %.*s", (int)strcspn(help, ":"), help);
-	}
+	for (unsigned i = 0; (help = mst_controller_help(i)) != NULL; i++)
+		mst_reason_add(why, " %.*s", (int)strcspn(help, ":"), help);
 }
 
-int mst_policy_parse(const char *policy, struct mst_policy *out, char *why, size_t why_len)
+int mst_policy_parse(const char *policy, struct mst_policy *out, struct mst_reason *why)
 {
-	int rc = mst_controller_parse(policy, &out->controller, &out->rule, why, why_len);
+	int rc = mst_controller_parse(policy, &out->controller, &out->rule, why);
 
 	if (rc != -ENOENT)
 		return rc;
-	rc = mst_rule_parse(policy, &out->rule, why, why_len);
+	rc = mst_rule_parse(policy, &out->rule, why);
 	if (rc == -ENOENT)
-		add_names(why, why_len);
+		add_names(why);
 	if (rc == 0)
 		out->controller = (struct mst_controller){ .kind = MST_CONTROLLER_NONE };
 	return rc == 0 ? 0 : -EINVAL;
 }
 
-int mst_policy_check(const struct mst_policy *policy, const struct mst_rule_context *ctx, char *why,
-		     size_t why_len)
+int mst_policy_check(const struct mst_policy *policy, const struct mst_rule_context *ctx,
+		     struct mst_reason *why)
 {
 	const struct mst_rule *first = &policy->rule;
 	struct mst_rule last = mst_controller_last(&policy->controller, first, ctx->workers);
-	int rc = mst_controller_check(&policy->controller, ctx, why, why_len);
+	int rc = mst_controller_check(&policy->controller, ctx, why);
 
 	if (rc == 0)
-		rc = mst_rule_check(first, ctx, why, why_len);
-	return rc != 0 ? rc : mst_rule_check(&last, ctx, why, why_len);
+		rc = mst_rule_check(first, ctx, why);
+	return rc != 0 ? rc : mst_rule_check(&last, ctx, why);
 }
 
 int mst_policy_switch_check(const struct mst_rule *from, const struct mst_policy *to,
-			    const struct mst_rule_context *ctx, char *why, size_t why_len)
+			    const struct mst_rule_context *ctx, struct mst_reason *why)
 {
 	struct mst_rule last = mst_controller_last(&to->controller, &to->rule, ctx->workers);
-	int rc = mst_controller_check(&to->controller, ctx, why, why_len);
+	int rc = mst_controller_check(&to->controller, ctx, why);
 
 	if (rc == 0)
-		rc = mst_switch_check(from, &to->rule, ctx, why, why_len);
-	return rc != 0 ? rc : mst_switch_check(&to->rule, &last, ctx, why, why_len);
+		rc = mst_switch_check(from, &to->rule, ctx, why);
+	return rc != 0 ? rc : mst_switch_check(&to->rule, &last, ctx, why);
 }
 
 uint32_t mst_policy_slots(const struct mst_policy *policy, uint32_t workers)

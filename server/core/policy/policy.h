@@ -16,7 +16,7 @@ struct mst_policy {
  * are stay.
  * @why: on failure a sentence.
  * Return: 0 or -EINVAL. */
-int mst_policy_parse(const char *policy, struct mst_policy *out, char *why, size_t why_len);
+int mst_policy_parse(const char *policy, struct mst_policy *out, struct mst_reason *why);
 
 /* A line for --help on the policy with this index: its parameter, and what it does. NULL: there are
  * no more. */
@@ -31,13 +31,13 @@ static inline bool mst_policy_is_fixed(const struct mst_policy *policy)
 /* Can every rule of the policy be met, and does it make sense in such a job?
  * @why: a sentence with numbers.
  * Return: 0 or -EINVAL. */
-int mst_policy_check(const struct mst_policy *policy, const struct mst_rule_context *ctx, char *why,
-		     size_t why_len);
+int mst_policy_check(const struct mst_policy *policy, const struct mst_rule_context *ctx,
+		     struct mst_reason *why);
 /* May the policy follow the rule @from in a running job? See switch.h.
  * @why: a sentence with numbers.
  * Return: 0 or -EINVAL. */
 int mst_policy_switch_check(const struct mst_rule *from, const struct mst_policy *to,
-			    const struct mst_rule_context *ctx, char *why, size_t why_len);
+			    const struct mst_rule_context *ctx, struct mst_reason *why);
 
 /* The slots that a worker needs under each rule of the policy: mst_rule_slots(). */
 uint32_t mst_policy_slots(const struct mst_policy *policy, uint32_t workers);

@@ -257,49 +257,49 @@ static int parameters_parse(const struct policy *p, const char *text, struct mst
 	return -1;
 }
 
-static int refuse_unknown(const char *policy, char *why, size_t why_len)
+static int refuse_unknown(const char *policy, struct mst_reason *why)
 {
-	int used = snprintf(why, why_len, "unknown policy \"%.40s\"; there are", policy);
-
-	for (size_t i = 0; i < POLICY_COUNT && used > 0 && (size_t)used < why_len; i++)
-		used += snprintf(why + used, why_len - (size_t)used, " %s", policies[i].name);
+	mst_reason_set(why, "unknown policy \"%.40s\"; there are", policy);
+	for (size_t i = 0; i < POLICY_COUNT; i++)
+		mst_reason_add(why, " %s", policies[i].name);
 	return -ENOENT;
 }
 
-static int refuse_parameter(const struct policy *p, const char *policy, char *why, size_t why_len)
+static int refuse_parameter(const struct policy *p, const char *policy, struct mst_reason *why)
 {
 	uint32_t count = parameter_count(p);
 	const struct range *first = &ranges[p->parameter[0]];
 	const struct range *second = &ranges[count > 1 ? p->parameter[1] : PARAMETER_NONE];
 
 	if (count == 0)
-		snprintf(why, why_len, "policy \"%.40s\": %s takes no number, as in %s", policy,
-			 p->name, p->name);
+		mst_reason_set(why, "policy \"%.40s\": %s takes no number, as in %s", policy,
+			       p->name, p->name);
 	else if (count == 1)
-		snprintf(why, why_len, "policy \"%.40s\": %s %s %s, as in %s:%s", policy, p->name,
-			 p->optional > 0 ? "takes" : "needs", first->wants, p->name,
-			 first->example);
+		mst_reason_set(why, "policy \"%.40s\": %s %s %s, as in %s:%s", policy, p->name,
+			       p->optional > 0 ? "takes" : "needs", first->wants, p->name,
+			       first->example);
 	else
-		snprintf(why, why_len,
-			 "policy \"%.40s\": %s needs %s, and %s behind a comma%s, as in %s:%s,%s",
-			 policy, p->name, first->wants, second->wants,
-			 p->optional > 0 ? " if you like" : "", p->name, first->example,
-			 second->example);
+		mst_reason_set(
+			why,
+			"policy \"%.40s\": %s needs %s, and %s behind a comma%s, as in %s:%s,%s",
+			policy, p->name, first->wants, second->wants,
+			p->optional > 0 ? " if you like" : "", p->name, first->example,
+			second->example);
 	return -EINVAL;
 }
 
-int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t why_len)
+int mst_rule_parse(const char *policy, struct mst_rule *out, struct mst_reason *why)
 {
 	const char *colon = strchr(policy, ':');
 	size_t len = colon != NULL ? (size_t)(colon - policy) : strlen(policy);
 	const struct policy *p = policy_find(policy, len);
 
 	if (p == NULL)
-		return refuse_unknown(policy, why, why_len);
+		return refuse_unknown(policy, why);
 	struct mst_rule row = p->rule;
 	int given = colon != NULL ? parameters_parse(p, colon + 1, &row) : 0;
 	if (given < 0 || (uint32_t)given + p->optional < parameter_count(p))
-		return refuse_parameter(p, policy, why, why_len);
+		return refuse_parameter(p, policy, why);
 	row.late_start = out->late_start;
 	row.weigh = out->weigh;
 	row.linear = out->linear;
@@ -313,27 +313,28 @@ int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t w
 }
 
 /* Can the quorum be met by so many workers? */
-static int check_quorum(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
-			size_t why_len)
+static int check_quorum(const struct mst_rule *rule, const struct mst_rule_context *ctx,
+			struct mst_reason *why)
 {
 	uint32_t workers = ctx->workers;
 
 	if (rule->quorum < 0 && (uint64_t) - (int64_t)rule->quorum >= workers) {
-		snprintf(why, why_len, "all but %" PRId64 " of %" PRIu32 " workers leaves nobody",
-			 -(int64_t)rule->quorum, workers);
+		mst_reason_set(why, "all but %" PRId64 " of %" PRIu32 " workers leaves nobody",
+			       -(int64_t)rule->quorum, workers);
 		return -EINVAL;
 	}
 	if (!mst_rule_repeats(rule) && rule->quorum > 0 && (uint32_t)rule->quorum > workers) {
-		snprintf(why, why_len,
-			 "a quorum of %" PRId32 " distinct workers cannot be met by %" PRIu32
-			 " workers",
-			 rule->quorum, workers);
+		mst_reason_set(why,
+			       "a quorum of %" PRId32 " distinct workers cannot be met by %" PRIu32
+			       " workers",
+			       rule->quorum, workers);
 		return -EINVAL;
 	}
 	if (ctx->quorum_max > 0 && rule->quorum > 0 && (uint32_t)rule->quorum > ctx->quorum_max) {
-		snprintf(why, why_len,
-			 "a quorum of %" PRId32 " is more than this job has room for (%" PRIu32 ")",
-			 rule->quorum, ctx->quorum_max);
+		mst_reason_set(why,
+			       "a quorum of %" PRId32
+			       " is more than this job has room for (%" PRIu32 ")",
+			       rule->quorum, ctx->quorum_max);
 		return -EINVAL;
 	}
 	struct mst_rule_step whole = { .roster = workers, .missing = workers };
@@ -341,11 +342,11 @@ static int check_quorum(const struct mst_rule *rule, const struct mst_rule_conte
 	bool drops = !mst_rule_repeats(rule) && rule->window == 0 && !rule->preempt &&
 		     rule->trigger == MST_TRIGGER_NONE;
 	if (drops && 2 * (uint64_t)needed < workers && !ctx->force) {
-		snprintf(why, why_len,
-			 "a quorum of %" PRIu32 " of %" PRIu32
-			 " workers drops more than half of all gradients; say --force "
-			 "if that is meant",
-			 needed, workers);
+		mst_reason_set(why,
+			       "a quorum of %" PRIu32 " of %" PRIu32
+			       " workers drops more than half of all gradients; say --force "
+			       "if that is meant",
+			       needed, workers);
 		return -EINVAL;
 	}
 	return 0;
@@ -354,18 +355,19 @@ static int check_quorum(const struct mst_rule *rule, const struct mst_rule_conte
 #define NS_PER_S 1e9
 
 /* A limit that patience always comes before would never be reached. */
-static int check_times(const struct mst_rule *rule, char *why, size_t why_len)
+static int check_times(const struct mst_rule *rule, struct mst_reason *why)
 {
 	bool collects = rule->collect && rule->grace_ns >= rule->patience_ns;
 	uint64_t limit_ns = collects ? rule->grace_ns : rule->deadline_ns;
 
 	if (limit_ns == 0 || limit_ns < rule->patience_ns)
 		return 0;
-	snprintf(why, why_len,
-		 "%s of %g ms has to be shorter than the patience of %g s, after which a step "
-		 "gives up the workers that it waits for; raise --patience",
-		 collects ? "a grace" : "a deadline", (double)limit_ns / NS_PER_MS,
-		 (double)rule->patience_ns / NS_PER_S);
+	mst_reason_set(
+		why,
+		"%s of %g ms has to be shorter than the patience of %g s, after which a step "
+		"gives up the workers that it waits for; raise --patience",
+		collects ? "a grace" : "a deadline", (double)limit_ns / NS_PER_MS,
+		(double)rule->patience_ns / NS_PER_S);
 	return -EINVAL;
 }
 
@@ -376,37 +378,36 @@ static bool is_paced(const struct mst_rule *rule)
 }
 
 /* Checks the release, too: it must fit the owner and the slots. */
-int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
-		   size_t why_len)
+int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx,
+		   struct mst_reason *why)
 {
 	if (is_paced(rule) && ctx->owner == MUSTER_WORKERS_OWN) {
-		snprintf(why, why_len,
-			 "under this policy workers step on copies of the servers' parameters, "
-			 "which needs --owner servers");
+		mst_reason_set(
+			why, "under this policy workers step on copies of the servers' parameters, "
+			     "which needs --owner servers");
 		return -EINVAL;
 	}
 	if (rule->release != MST_RELEASE_COMMIT && ctx->owner == MUSTER_WORKERS_OWN) {
-		snprintf(why, why_len,
-			 "this policy lets workers go on before the commit, which needs "
-			 "--owner servers: "
-			 "workers that own the parameters apply every version in order");
+		mst_reason_set(why, "this policy lets workers go on before the commit, which needs "
+				    "--owner servers: "
+				    "workers that own the parameters apply every version in order");
 		return -EINVAL;
 	}
 	if (mst_rule_slots(rule) > ctx->slots) {
-		snprintf(why, why_len,
-			 "this policy needs %" PRIu32 " slots per worker, there is %" PRIu32
-			 "; say --slots 2",
-			 mst_rule_slots(rule), ctx->slots);
+		mst_reason_set(why,
+			       "this policy needs %" PRIu32 " slots per worker, there is %" PRIu32
+			       "; say --slots 2",
+			       mst_rule_slots(rule), ctx->slots);
 		return -EINVAL;
 	}
 	if (rule->min_workers == 0 || rule->min_workers > ctx->workers) {
-		snprintf(why, why_len,
-			 "--min-workers %" PRIu32 " must be 1 to %" PRIu32 " (--workers)",
-			 rule->min_workers, ctx->workers);
+		mst_reason_set(why,
+			       "--min-workers %" PRIu32 " must be 1 to %" PRIu32 " (--workers)",
+			       rule->min_workers, ctx->workers);
 		return -EINVAL;
 	}
-	int rc = check_times(rule, why, why_len);
-	return rc != 0 ? rc : check_quorum(rule, ctx, why, why_len);
+	int rc = check_times(rule, why);
+	return rc != 0 ? rc : check_quorum(rule, ctx, why);
 }
 
 uint32_t mst_rule_slots(const struct mst_rule *rule)

@@ -8,9 +8,9 @@
 #define MST_SERVER_CORE_POLICY_RULE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/wire/rule.h"
 #include "muster/muster.h"
 
@@ -19,7 +19,7 @@
  * is one of deltas, which says itself whether they are averaged or added up.
  * @why: on failure a sentence.
  * Return: 0; -ENOENT: there is no policy of this name; -EINVAL. */
-int mst_rule_parse(const char *policy, struct mst_rule *out, char *why, size_t why_len);
+int mst_rule_parse(const char *policy, struct mst_rule *out, struct mst_reason *why);
 
 /* A line for --help on the policy with this index: its parameter, and what it does. NULL: there are
  * no more. */
@@ -41,8 +41,8 @@ struct mst_rule_context {
 /* Can this rule be met, and does it make sense with this owner of the parameters?
  * @why: a sentence with numbers.
  * Return: 0 or -EINVAL. */
-int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx, char *why,
-		   size_t why_len);
+int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx,
+		   struct mst_reason *why);
 
 /* The slots that a worker needs under this rule, so that it always has one after its contribution
  * was counted: 1 if the worker waits for the commit, or if every contribution commits; else 2. */

@@ -14,6 +14,6 @@
  * @why: a sentence with numbers.
  * Return: 0 or -EINVAL. */
 int mst_switch_check(const struct mst_rule *from, const struct mst_rule *to,
-		     const struct mst_rule_context *ctx, char *why, size_t why_len);
+		     const struct mst_rule_context *ctx, struct mst_reason *why);
 
 #endif

@@ -19,13 +19,13 @@ void tls_place_make(struct tls_place *p, int64_t later_s)
 	struct mst_authority_cfg cfg = {
 		.dir = p->dir, .name = "test", .days = 1, .later_s = later_s
 	};
-	char why[512] = "";
+	struct mst_reason why = { "" };
 
 	mst_tls_handshake_ns = 60 * MST_SECOND; /* the test, which calls, may stand still */
 	(void)snprintf(p->dir, sizeof(p->dir), "/tmp/muster-test-tls-XXXXXX");
 	MST_ASSERT(mkdtemp(p->dir) != NULL);
-	if (mst_authority_new(&cfg, why, sizeof(why)) != 0) {
-		(void)fprintf(stderr, "%s\n", why);
+	if (mst_authority_new(&cfg, &why) != 0) {
+		(void)fprintf(stderr, "%s\n", why.text);
 		abort();
 	}
 }
@@ -56,15 +56,16 @@ const char *tls_place_path(const struct tls_place *p, const char *name)
 
 struct mst_credentials *tls_place_load(const struct tls_place *p, const char *role)
 {
-	char cert[64], key[64], why[512] = "";
+	char cert[64], key[64];
+	struct mst_reason why = { "" };
 	struct mst_credentials *c = NULL;
 
 	(void)snprintf(cert, sizeof(cert), "%s.pem", role);
 	(void)snprintf(key, sizeof(key), "%s.key", role);
 	struct mst_tls_files files = { tls_place_path(p, "ca.pem"), tls_place_path(p, cert),
 				       tls_place_path(p, key) };
-	if (mst_credentials_load(&files, &c, why, sizeof(why)) != 0) {
-		(void)fprintf(stderr, "%s\n", why);
+	if (mst_credentials_load(&files, &c, &why) != 0) {
+		(void)fprintf(stderr, "%s\n", why.text);
 		abort();
 	}
 	return c;

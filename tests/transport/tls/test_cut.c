@@ -431,7 +431,7 @@ static bool is_given_up_by_caller(struct holder *h, uint64_t patience_ns)
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, hold, h), 0);
 	CU_ASSERT_EQUAL(mst_tls.connect(bound, patience_ns, &proof, &s), -ETIMEDOUT);
 	CU_ASSERT_PTR_NULL(s);
-	CU_ASSERT_PTR_NOT_NULL(strstr(proof.why, "did not shake hands by TLS in time"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(proof.why.text, "did not shake hands by TLS in time"));
 	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
 	mst_tcp.unlisten(h->front);
 	return h->cut;

@@ -117,8 +117,8 @@ static void a_server_of_another_authority_is_refused(void)
 
 	ends_open(&e, "server", &abroad, "worker");
 	CU_ASSERT_EQUAL(ends_call(&e), -EACCES);
-	expect_words(e.proof.why, "not from the authority in");
-	expect_words(e.proof.why, e.bound);
+	expect_words(e.proof.why.text, "not from the authority in");
+	expect_words(e.proof.why.text, e.bound);
 	ends_close(&e);
 }
 
@@ -129,7 +129,7 @@ static void a_worker_s_certificate_makes_no_server(void)
 	ends_open(&e, "worker", &home, "worker");
 	CU_ASSERT_EQUAL(ends_call(&e), -EACCES);
 	CU_ASSERT_PTR_NULL(e.call);
-	expect_words(e.proof.why, "extended key usage");
+	expect_words(e.proof.why.text, "extended key usage");
 	ends_close(&e);
 }
 
@@ -139,7 +139,8 @@ static void a_caller_of_another_authority_is_told_and_never_accepted(void)
 	struct mst_tls_files mixed = { tls_place_path(&abroad, "both.pem"),
 				       tls_place_path(&abroad, "worker.pem"),
 				       tls_place_path(&abroad, "worker.key") };
-	char command[1200], why[512], got;
+	char command[1200], got;
+	struct mst_reason why;
 	struct ends e;
 
 	(void)snprintf(command, sizeof(command), "cat %s %s > %s", tls_place_path(&home, "ca.pem"),
@@ -147,7 +148,7 @@ static void a_caller_of_another_authority_is_told_and_never_accepted(void)
 	CU_ASSERT_EQUAL_FATAL(system(command), 0);
 	ends_open(&e, "server", &home, "worker");
 	mst_credentials_free(e.caller);
-	CU_ASSERT_EQUAL_FATAL(mst_credentials_load(&mixed, &e.caller, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_credentials_load(&mixed, &e.caller, &why), 0);
 	e.proof.own = e.caller;
 	/* The handshake of TLS 1.3 ends at the caller before the server has judged. */
 	CU_ASSERT_EQUAL_FATAL(ends_call(&e), 0);
@@ -201,7 +202,7 @@ static void tls_to_a_plain_port_is_explained(void)
 		_exit(0);
 	}
 	CU_ASSERT_EQUAL(mst_tls.connect(bound, LONG_NS, &proof, &s), -EPROTO);
-	expect_words(proof.why, "does not speak TLS");
+	expect_words(proof.why.text, "does not speak TLS");
 	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
 	mst_tcp.unlisten(l);
 	mst_credentials_free(own);
@@ -254,7 +255,7 @@ static void a_peer_that_shakes_no_hands_is_given_up_in_time(void)
 
 	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
 	CU_ASSERT_EQUAL(mst_tls.connect(bound, 200 * MST_MS, &proof, &s), -ETIMEDOUT);
-	expect_words(proof.why, "in time");
+	expect_words(proof.why.text, "in time");
 	mst_tcp.unlisten(l);
 	mst_credentials_free(own);
 }
@@ -454,11 +455,11 @@ static void expect_refusal(const char *ca, const char *cert, const char *key, co
 {
 	struct mst_tls_files files = { ca, cert, key };
 	struct mst_credentials *c = NULL;
-	char why[512] = "";
+	struct mst_reason why = { "" };
 
-	CU_ASSERT_EQUAL(mst_credentials_load(&files, &c, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_EQUAL(mst_credentials_load(&files, &c, &why), -EINVAL);
 	CU_ASSERT_PTR_NULL(c);
-	expect_words(why, word);
+	expect_words(why.text, word);
 }
 
 static void bad_files_are_refused_by_name(void)

@@ -71,7 +71,7 @@ static void *dial_it(void *arg)
 	struct dialling *d = arg;
 
 	d->rc = mst_verbs.dial(d->net, &d->dial, &d->link);
-	(void)snprintf(d->why, sizeof(d->why), "%s", mst_why());
+	mst_reason_set(&d->why, "%s", mst_why());
 	return NULL;
 }
 
@@ -308,7 +308,7 @@ int expect_lost(const struct verbs_target *h, const struct verbs_attack *g,
 	CU_ASSERT_EQUAL(first.arrived_other, 1);
 	CU_ASSERT_EQUAL(memcmp(honest->near->inbound, put.src, put.bytes), 0);
 	CU_ASSERT_EQUAL(later.lost, 0);
-	CU_ASSERT(g->near->why[0] != '\0');
+	CU_ASSERT(g->near->why.text[0] != '\0');
 	CU_ASSERT_EQUAL(mst_verbs.put(g->near, &put), -EPIPE);
 	return first.error;
 }

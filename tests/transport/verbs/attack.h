@@ -8,6 +8,7 @@
 #define MST_TESTS_TRANSPORT_VERBS_ATTACK_H
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "common/transport/verbs/verbs.h"
 #include "tests/ut.h"
 
@@ -52,7 +53,7 @@ struct dialling {
 	struct mst_dial dial;
 	struct mst_link *link;
 	int rc;
-	char why[MST_WHY_LEN];
+	struct mst_reason why;
 	unsigned long thread;
 };
 struct mst_net *attacker_net(void);

@@ -401,7 +401,7 @@ static void caller_that_dies_when_let_in_is_lost(void)
 		struct heard heard = house_listen(&h, link, NULL, PATIENCE_NS);
 		CU_ASSERT_EQUAL(heard.lost, 1);
 		CU_ASSERT_EQUAL(heard.error, -EPIPE);
-		CU_ASSERT(link->why[0] != '\0');
+		CU_ASSERT(link->why.text[0] != '\0');
 		mst_verbs.detach(link);
 		mst_verbs.link_free(link);
 		caller_close(&c);
@@ -445,8 +445,8 @@ static void expect_impostor_found_out(const struct verbs_target *h, const struct
 	CU_ASSERT_EQUAL(rc, 0);
 	CU_ASSERT_EQUAL(dialling_end(&d), it->error);
 	if (d.rc != it->error)
-		printf("(%s: %d, %s) ", it->name, d.rc, d.why);
-	CU_ASSERT(d.why[0] != '\0');
+		printf("(%s: %d, %s) ", it->name, d.rc, d.why.text);
+	CU_ASSERT(d.why.text[0] != '\0');
 	caller_hang_up(&c);
 	caller_close(&listener);
 	mst_verbs.net_close(d.net);

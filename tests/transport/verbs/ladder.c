@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/transport/verbs/ladder.h"
 
-#include <stdio.h>
-
 #define PUBLISHED 4096
 
 uint8_t ladder_own[LADDER_OWN_BYTES];
@@ -11,7 +9,7 @@ struct ladder_outcome ladder_outcome_of(int rc)
 {
 	struct ladder_outcome o = { .rc = rc };
 
-	(void)snprintf(o.why, sizeof(o.why), "%s", mst_why());
+	mst_reason_set(&o.why, "%s", mst_why());
 	return o;
 }
 

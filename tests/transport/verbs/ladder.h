@@ -3,6 +3,7 @@
 #ifndef MST_TESTS_TRANSPORT_VERBS_LADDER_H
 #define MST_TESTS_TRANSPORT_VERBS_LADDER_H
 
+#include "common/base/reason.h"
 #include "common/transport/transport.h"
 #include "tests/transport/verbs/faults.h"
 #include "tests/ut.h"
@@ -12,7 +13,7 @@
 /* What a call came to. */
 struct ladder_outcome {
 	int rc;
-	char why[MST_WHY_LEN];
+	struct mst_reason why;
 };
 
 struct ladder_outcome ladder_outcome_of(int rc);

@@ -36,7 +36,7 @@ static void expect_kept_from_children(struct mst_net *net, enum fault which, con
 
 	CU_ASSERT_EQUAL(f, which);
 	CU_ASSERT_EQUAL(o.rc, -ENOTSUP);
-	CU_ASSERT_PTR_NOT_NULL(strstr(o.why, words));
+	CU_ASSERT_PTR_NOT_NULL(strstr(o.why.text, words));
 	CU_ASSERT(holdings_are(&before));
 	CU_ASSERT_PTR_NULL(net->domain.regions);
 }
@@ -98,8 +98,8 @@ static struct ladder_outcome register_unprivileged(struct mst_net *net, rlim_t l
 static void expect_blamed(const struct ladder_outcome *o, const char *words, const char *never)
 {
 	CU_ASSERT_EQUAL(o->rc, -ENOMEM);
-	CU_ASSERT_PTR_NOT_NULL(strstr(o->why, words));
-	CU_ASSERT_PTR_NULL(strstr(o->why, never));
+	CU_ASSERT_PTR_NOT_NULL(strstr(o->why.text, words));
+	CU_ASSERT_PTR_NULL(strstr(o->why.text, never));
 }
 
 /* The kernel has one number for both. As root: whom the limit concerns, and whom it does not. */
@@ -116,7 +116,7 @@ static void a_limit_is_told_from_a_device_that_is_full(void)
 	if (geteuid() == 0) {
 		struct ladder_outcome o = register_unprivileged(net, 65536, 0);
 		expect_blamed(&o, limit, device);
-		CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "muster doctor"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(o.why.text, "muster doctor"));
 		o = register_unprivileged(net, (rlim_t)1 << 30, n);
 		expect_blamed(&o, device, "may lock");
 		o = ladder_register(net, n, ENOMEM, &f);
@@ -140,7 +140,7 @@ static void memory_that_cannot_be_pinned_is_refused_in_words(void)
 	struct ladder_outcome o = ladder_outcome_of(
 		mst_region_register(&net->domain, hole, 2 * sizeof(ladder_own), &region));
 	CU_ASSERT_EQUAL(o.rc, -EFAULT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(o.why, "not all of it is mapped"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(o.why.text, "not all of it is mapped"));
 	CU_ASSERT_EQUAL(mst_region_register(&net->domain, ladder_own, sizeof(ladder_own), &region),
 			0);
 	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
@@ -201,7 +201,7 @@ static void memory_that_may_only_be_read_is_pinned_if_it_is_private(void)
 	CU_ASSERT_EQUAL(register_once(net, of_own).rc, 0);
 	struct ladder_outcome o = register_once(net, of_file);
 	CU_ASSERT(o.rc == -EFAULT || (o.rc == 0 && !pins_as_if_written()));
-	CU_ASSERT(o.rc == 0 || strstr(o.why, "may not be written: copy it") != NULL);
+	CU_ASSERT(o.rc == 0 || strstr(o.why.text, "may not be written: copy it") != NULL);
 	munmap(of_own, READ_ONLY_BYTES);
 	munmap(of_file, READ_ONLY_BYTES);
 	mst_verbs.listener->close(listener);

@@ -60,9 +60,9 @@ static void hang_up(struct mst_link *near)
 
 static bool blames(const struct mst_link *near, const char *word)
 {
-	if (strstr(near->why, word) != NULL)
+	if (strstr(near->why.text, word) != NULL)
 		return true;
-	printf("\n\"%s\" has no \"%s\"\n", near->why, word);
+	printf("\n\"%s\" has no \"%s\"\n", near->why.text, word);
 	return false;
 }
 

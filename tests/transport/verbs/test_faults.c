@@ -24,10 +24,10 @@ static const struct mst_lanes lanes = { 4096, 8192, 4, 4 };
 /* An error, with a sentence unless its number says it all. */
 static void expect_told(const struct ladder_outcome *o, enum fault f, unsigned n)
 {
-	bool told = o->rc < 0 && o->rc > -4096 && (o->why[0] != '\0' || o->rc == -ENOMEM);
+	bool told = o->rc < 0 && o->rc > -4096 && (o->why.text[0] != '\0' || o->rc == -ENOMEM);
 
 	if (!told)
-		printf("\n    call %u, %s: %d \"%s\"", n, fault_name(f), o->rc, o->why);
+		printf("\n    call %u, %s: %d \"%s\"", n, fault_name(f), o->rc, o->why.text);
 	CU_ASSERT(told);
 }
 
@@ -157,7 +157,7 @@ static struct ladder_outcome talk(struct mst_net *net, struct mst_link *link, ui
 		rc = ev.kind == MST_LOST ? ev.error : right ? 0 : -EBADMSG;
 	}
 	struct ladder_outcome o = { .rc = rc == 1 ? -ETIME : rc };
-	(void)snprintf(o.why, sizeof(o.why), "%s", link->why);
+	mst_reason_set(&o.why, "%s", link->why.text);
 	return o;
 }
 
@@ -339,7 +339,7 @@ static enum fault link_failing_at(struct faulty_acceptor *h, enum fault_step ste
 		CU_ASSERT(c.first_ns < SOON_NS);
 		if (c.second.rc != 0)
 			printf("\n    after call %u, %s, and \"%s\", again: %d \"%s\"", n,
-			       fault_name(f), c.first.why, c.second.rc, c.second.why);
+			       fault_name(f), c.first.why.text, c.second.rc, c.second.why.text);
 		CU_ASSERT_EQUAL(c.second.rc, 0);
 	}
 	return f;
@@ -441,7 +441,7 @@ int main(int argc, char **argv)
 		mst_verbs.listener->close(listener);
 	mst_verbs.net_close(net);
 	if (o.rc != 0) {
-		printf("skipped: %s\n", o.why);
+		printf("skipped: %s\n", o.why.text);
 		return UT_SKIP;
 	}
 	if (argc > 1 && strcmp(argv[1], "register") == 0)

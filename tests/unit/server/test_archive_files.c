@@ -37,7 +37,7 @@ static void begin(uint64_t silence_ns)
 	struct mst_archive_files_cfg cfg = {
 		.dir = folder.root, .leads = true, .silence_ns = silence_ns, .wake = wake
 	};
-	char why[512];
+	struct mst_reason why;
 
 	fix_folder_new(&folder);
 	(void)snprintf(log_path, sizeof(log_path), "%s/log", folder.root);
@@ -46,7 +46,7 @@ static void begin(uint64_t silence_ns)
 	CU_ASSERT_FATAL(fd >= 0 && stderr_before >= 0);
 	dup2(fd, STDERR_FILENO);
 	close(fd);
-	CU_ASSERT_EQUAL_FATAL(mst_archive_files_start(&cfg, &files, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_archive_files_start(&cfg, &files, &why), 0);
 	archive = mst_archive_files_archive(files);
 }
 
@@ -116,7 +116,7 @@ static void answer(void)
 
 	CU_ASSERT_TRUE_FATAL(fd >= 0);
 	struct mst_archive_end found = look_until_ended();
-	CU_ASSERT_TRUE(found.error < 0 && found.why[0] != '\0');
+	CU_ASSERT_TRUE(found.error < 0 && found.why.text[0] != '\0');
 	close(fd);
 }
 

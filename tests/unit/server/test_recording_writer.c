@@ -14,7 +14,8 @@
 #include "tests/ut.h"
 
 static struct fix_folder folder;
-static char path[96], why[512];
+static char path[96];
+static struct mst_reason why;
 static struct mst_recording *recording;
 static struct mst_recording_writer *writer;
 
@@ -33,7 +34,7 @@ static void end(void)
 
 static int start(void)
 {
-	return mst_recording_writer_start(path, recording, &writer, why, sizeof(why));
+	return mst_recording_writer_start(path, recording, &writer, &why);
 }
 
 static void put(uint32_t rank, uint64_t start_ns, uint64_t end_ns, uint32_t how)
@@ -134,7 +135,7 @@ static void a_file_that_cannot_be_opened_is_named(void)
 	begin();
 	(void)snprintf(path, sizeof(path), "%s/no/r.csv", folder.root);
 	CU_ASSERT_EQUAL(start(), -ENOENT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, path));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, path));
 	(void)snprintf(path, sizeof(path), "%s/pipe", folder.root);
 	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
 	CU_ASSERT_EQUAL(start(), -ENXIO); /* it has no reader */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "common/base/reason.h"
 #include "common/digits/learner.h"
 #include "tools/sim/problem/problem.h"
 
@@ -66,32 +67,30 @@ static const struct mst_sim_problem_ops ops = {
 	.error = digits_error,
 };
 
-static int make(struct digits *d, const struct mst_sim_problem_spec *spec, char *why,
-		size_t why_len)
+static int make(struct digits *d, const struct mst_sim_problem_spec *spec, struct mst_reason *why)
 {
 	uint32_t hidden = (uint32_t)spec->parameter[MST_SIM_DIGITS_HIDDEN];
-	int rc = spec->directory[0] != '\0'
-			 ? mst_dataset_load(spec->directory, &d->data, why, why_len)
-			 : mst_dataset_draw(spec->seed, &d->data);
+	int rc = spec->directory[0] != '\0' ? mst_dataset_load(spec->directory, &d->data, why)
+					    : mst_dataset_draw(spec->seed, &d->data);
 
 	if (rc == 0) {
-		(void)snprintf(why, why_len, "no memory for a network of %u hidden units", hidden);
+		mst_reason_set(why, "no memory for a network of %u hidden units", hidden);
 		rc = mst_learner_init(&d->learner, &d->data, hidden, ROWS_MAX);
 	}
 	return rc;
 }
 
 int mst_sim_digits_new(const struct mst_sim_problem_spec *spec, struct mst_sim_problem **out,
-		       char *why, size_t why_len)
+		       struct mst_reason *why)
 {
 	struct digits *d = calloc(1, sizeof(*d));
 
-	(void)snprintf(why, why_len, "no memory for digits");
+	mst_reason_set(why, "no memory for digits");
 	if (d == NULL)
 		return -ENOMEM;
 	d->problem.ops = &ops;
 	d->seed = spec->seed;
-	int rc = make(d, spec, why, why_len);
+	int rc = make(d, spec, why);
 	if (rc != 0) {
 		digits_free(&d->problem);
 		return rc;

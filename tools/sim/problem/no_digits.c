@@ -2,15 +2,15 @@
 /* In a build without zlib, which has no common/digits. */
 #include <errno.h>
 
+#include "common/base/reason.h"
 #include "tools/sim/problem/problem.h"
 
 int mst_sim_digits_new(const struct mst_sim_problem_spec *spec, struct mst_sim_problem **out,
-		       char *why, size_t why_len)
+		       struct mst_reason *why)
 {
 	(void)spec;
 	(void)out;
-	(void)snprintf(why, why_len,
-		       "this muster was built without zlib and cannot read digits: install "
-		       "zlib1g-dev and build it again, or say --train quadratic");
+	mst_reason_set(why, "this muster was built without zlib and cannot read digits: install "
+			    "zlib1g-dev and build it again, or say --train quadratic");
 	return -ENOTSUP;
 }

@@ -2,6 +2,8 @@
 /* The table of problems, and its texts. */
 #include "tools/sim/problem/problem.h"
 
+#include "common/base/reason.h"
+
 #define LR_HELP "rate of the steps that workers make on their own"
 
 const struct mst_sim_problem_row mst_sim_problems[] = {
@@ -61,9 +63,9 @@ const struct mst_sim_problem_row mst_sim_problems[] = {
 };
 
 int mst_sim_problem_new(const struct mst_sim_problem_spec *spec, struct mst_sim_problem **out,
-			char *why, size_t why_len)
+			struct mst_reason *why)
 {
-	int rc = spec->row->make(spec, out, why, why_len);
+	int rc = spec->row->make(spec, out, why);
 
 	if (rc != 0)
 		return rc;

@@ -8,7 +8,6 @@
 #ifndef MST_TOOLS_SIM_PROBLEM_PROBLEM_H
 #define MST_TOOLS_SIM_PROBLEM_PROBLEM_H
 
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -53,7 +52,7 @@ struct mst_sim_problem_row {
 	/* @why: a sentence. Return: 0; -ENOMEM; -ENOTSUP: not in this build; or what reading files
 	 * gives. */
 	int (*make)(const struct mst_sim_problem_spec *spec, struct mst_sim_problem **out,
-		    char *why, size_t why_len);
+		    struct mst_reason *why);
 };
 
 /* Ends with a name that is NULL. */
@@ -69,12 +68,12 @@ struct mst_sim_problem_spec {
 
 /* Reads "quadratic:dim=10,noise=0" or "digits:DIRECTORY,batch=16". @why: a clause that names what
  * is wrong. Return: 0 or -EINVAL. */
-int mst_sim_problem_parse(const char *text, struct mst_sim_problem_spec *out, char *why,
-			  size_t why_len);
+int mst_sim_problem_parse(const char *text, struct mst_sim_problem_spec *out,
+			  struct mst_reason *why);
 /* Makes the problem of a spec. To be freed by its own function.
  * @why: a sentence. Return: as its row says. */
 int mst_sim_problem_new(const struct mst_sim_problem_spec *spec, struct mst_sim_problem **out,
-			char *why, size_t why_len);
+			struct mst_reason *why);
 void mst_sim_problem_free(struct mst_sim_problem *p); /* accepts NULL */
 
 /* All rows: as a part of --help, and as a section of a manual page in roff. */
@@ -83,9 +82,9 @@ void mst_sim_problem_man(FILE *out);
 
 /* The problems: quadratic.c, and digits.c or no_digits.c. */
 int mst_sim_quadratic_new(const struct mst_sim_problem_spec *spec, struct mst_sim_problem **out,
-			  char *why, size_t why_len);
+			  struct mst_reason *why);
 int mst_sim_digits_new(const struct mst_sim_problem_spec *spec, struct mst_sim_problem **out,
-		       char *why, size_t why_len);
+		       struct mst_reason *why);
 /* Places of parameters, after those that every problem has. */
 enum { MST_SIM_QUADRATIC_DIM = MST_SIM_LR + 1, MST_SIM_QUADRATIC_COND, MST_SIM_QUADRATIC_NOISE };
 enum { MST_SIM_DIGITS_HIDDEN = MST_SIM_LR + 1 };

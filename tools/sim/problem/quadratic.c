@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/reason.h"
 #include "tools/sim/problem/problem.h"
 
 struct quadratic {
@@ -98,13 +99,13 @@ static void place(struct quadratic *q, double cond, uint64_t seed)
 }
 
 int mst_sim_quadratic_new(const struct mst_sim_problem_spec *spec, struct mst_sim_problem **out,
-			  char *why, size_t why_len)
+			  struct mst_reason *why)
 {
 	struct quadratic *q = calloc(1, sizeof(*q));
 	double dim = spec->parameter[MST_SIM_QUADRATIC_DIM];
 	size_t elems = (size_t)dim;
 
-	(void)snprintf(why, why_len, "no memory for a quadratic of %zu parameters", elems);
+	mst_reason_set(why, "no memory for a quadratic of %zu parameters", elems);
 	if (q == NULL)
 		return -ENOMEM;
 	q->problem.ops = &ops;

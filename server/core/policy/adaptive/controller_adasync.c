@@ -31,6 +31,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/crc32c.h"
+#include "common/base/reason.h"
 #include "common/base/text.h"
 #include "server/core/policy/controller_row.h"
 #include "server/core/policy/rule.h"
@@ -95,8 +96,8 @@ static bool rest_parse(const char *text, struct mst_adasync *a)
 	return metric_parse(text, a);
 }
 
-static int parse(const char *text, struct mst_controller *c, struct mst_rule *rule, char *why,
-		 size_t why_len)
+static int parse(const char *text, struct mst_controller *c, struct mst_rule *rule,
+		 struct mst_reason *why)
 {
 	struct mst_adasync *a = &c->adasync;
 	char first[48];
@@ -105,17 +106,18 @@ static int parse(const char *text, struct mst_controller *c, struct mst_rule *ru
 	a->interval = INTERVAL_DEFAULT;
 	const char *behind = form_parse(text, &a->form);
 	if (behind == NULL || !rest_parse(behind, a)) {
-		snprintf(why, why_len,
-			 "policy \"adasync:%.40s\": adasync needs ksync, kasync, kbatchsync or "
-			 "kbatchasync, and behind commas if you like the K to start with and after "
-			 "how many gradients K is chosen anew, both 1 or more, and the name of a "
-			 "loss that workers report, as in adasync:ksync,1,%u%stest_loss",
-			 text, INTERVAL_DEFAULT, NAMED);
+		mst_reason_set(
+			why,
+			"policy \"adasync:%.40s\": adasync needs ksync, kasync, kbatchsync or "
+			"kbatchasync, and behind commas if you like the K to start with and after "
+			"how many gradients K is chosen anew, both 1 or more, and the name of a "
+			"loss that workers report, as in adasync:ksync,1,%u%stest_loss",
+			text, INTERVAL_DEFAULT, NAMED);
 		return -EINVAL;
 	}
 	a->wanted = a->start;
 	snprintf(first, sizeof(first), "%s:%" PRIu32, forms[a->form], a->start);
-	return mst_rule_parse(first, rule, why, why_len);
+	return mst_rule_parse(first, rule, why);
 }
 
 /* ---- what it may become ---- */
@@ -136,15 +138,16 @@ static struct mst_rule last(const struct mst_controller *c, const struct mst_rul
 	return rule;
 }
 
-static int check(const struct mst_controller *c, const struct mst_rule_context *ctx, char *why,
-		 size_t why_len)
+static int check(const struct mst_controller *c, const struct mst_rule_context *ctx,
+		 struct mst_reason *why)
 {
 	if (c->adasync.start <= ctx->workers)
 		return 0;
-	snprintf(why, why_len,
-		 "K starts at %" PRIu32 ", and is never more than the number of workers, which is "
-		 "%" PRIu32,
-		 c->adasync.start, ctx->workers);
+	mst_reason_set(why,
+		       "K starts at %" PRIu32
+		       ", and is never more than the number of workers, which is "
+		       "%" PRIu32,
+		       c->adasync.start, ctx->workers);
 	return -EINVAL;
 }
 

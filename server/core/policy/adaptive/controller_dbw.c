@@ -10,6 +10,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "common/base/reason.h"
 #include "server/core/policy/controller_row.h"
 #include "server/core/policy/rule.h"
 
@@ -18,22 +19,23 @@
 
 /* ---- reading ---- */
 
-static int parse(const char *text, struct mst_controller *c, struct mst_rule *rule, char *why,
-		 size_t why_len)
+static int parse(const char *text, struct mst_controller *c, struct mst_rule *rule,
+		 struct mst_reason *why)
 {
 	static const struct mst_number number = { 1, INT32_MAX, true };
 	double least = 0;
 	const char *behind = *text == '\0' ? text : mst_number_parse(text, &number, &least);
 
 	if (behind == NULL || *behind != '\0') {
-		snprintf(why, why_len,
-			 "policy \"dbw:%.40s\": dbw needs no number, or the least quorum that it "
-			 "may choose, 1 or more, as in dbw:1",
-			 text);
+		mst_reason_set(
+			why,
+			"policy \"dbw:%.40s\": dbw needs no number, or the least quorum that it "
+			"may choose, 1 or more, as in dbw:1",
+			text);
 		return -EINVAL;
 	}
 	c->dbw.least = (uint32_t)least;
-	return mst_rule_parse("bsp", rule, why, why_len);
+	return mst_rule_parse("bsp", rule, why);
 }
 
 /* ---- what it may become ---- */
@@ -59,24 +61,24 @@ static struct mst_rule last(const struct mst_controller *c, const struct mst_rul
 	return rule;
 }
 
-static int check(const struct mst_controller *c, const struct mst_rule_context *ctx, char *why,
-		 size_t why_len)
+static int check(const struct mst_controller *c, const struct mst_rule_context *ctx,
+		 struct mst_reason *why)
 {
 	if (ctx->plain_step && ctx->norms && c->dbw.least <= ctx->workers)
 		return 0;
 	if (c->dbw.least > ctx->workers)
-		snprintf(why, why_len,
-			 "the quorum is to be at least %" PRIu32 ", and there are %" PRIu32
-			 " workers",
-			 c->dbw.least, ctx->workers);
+		mst_reason_set(why,
+			       "the quorum is to be at least %" PRIu32 ", and there are %" PRIu32
+			       " workers",
+			       c->dbw.least, ctx->workers);
 	else if (!ctx->plain_step)
-		snprintf(why, why_len,
-			 "its gain is that of a plain step of the servers down the mean; say "
-			 "--optimizer sgd:lr=LR,momentum=0");
+		mst_reason_set(why,
+			       "its gain is that of a plain step of the servers down the mean; say "
+			       "--optimizer sgd:lr=LR,momentum=0");
 	else
-		snprintf(why, why_len,
-			 "workers tell the norms of their gradients in a job that was started "
-			 "with --policy dbw");
+		mst_reason_set(
+			why, "workers tell the norms of their gradients in a job that was started "
+			     "with --policy dbw");
 	return -EINVAL;
 }
 

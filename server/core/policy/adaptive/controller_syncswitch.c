@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "server/core/policy/controller_row.h"
 #include "server/core/policy/rule.h"
 
@@ -69,24 +70,25 @@ static bool text_parse(const char *text, struct mst_syncswitch *s)
 	return s->online != MST_SYNCSWITCH_OFFLINE ? test_parse(behind, &s->test) : *behind == '\0';
 }
 
-static int parse(const char *text, struct mst_controller *c, struct mst_rule *rule, char *why,
-		 size_t why_len)
+static int parse(const char *text, struct mst_controller *c, struct mst_rule *rule,
+		 struct mst_reason *why)
 {
 	struct mst_syncswitch *s = &c->syncswitch;
 
 	s->test = (struct mst_straggler_test){ DEVIATIONS, WINDOWS };
 	if (!text_parse(text, s)) {
-		snprintf(why, why_len,
-			 "policy \"syncswitch:%.40s\": syncswitch needs the share of the samples "
-			 "that is done under bsp, above 0 and below 1, as in syncswitch:0.1; and "
-			 "if you like what is done about stragglers, greedy or elastic, with two "
-			 "numbers by which one is known, as in syncswitch:0.1,greedy,%g,%u",
-			 text, DEVIATIONS, WINDOWS);
+		mst_reason_set(
+			why,
+			"policy \"syncswitch:%.40s\": syncswitch needs the share of the samples "
+			"that is done under bsp, above 0 and below 1, as in syncswitch:0.1; and "
+			"if you like what is done about stragglers, greedy or elastic, with two "
+			"numbers by which one is known, as in syncswitch:0.1,greedy,%g,%u",
+			text, DEVIATIONS, WINDOWS);
 		return -EINVAL;
 	}
 	s->other = *rule;
-	int rc = mst_rule_parse("bsp", rule, why, why_len);
-	return rc != 0 ? rc : mst_rule_parse("async", &s->other, why, why_len);
+	int rc = mst_rule_parse("bsp", rule, why);
+	return rc != 0 ? rc : mst_rule_parse("async", &s->other, why);
 }
 
 /* ---- what it may become ---- */
@@ -104,15 +106,16 @@ static struct mst_rule last(const struct mst_controller *c, const struct mst_rul
 	return c->syncswitch.other;
 }
 
-static int check(const struct mst_controller *c, const struct mst_rule_context *ctx, char *why,
-		 size_t why_len)
+static int check(const struct mst_controller *c, const struct mst_rule_context *ctx,
+		 struct mst_reason *why)
 {
 	if (ctx->samples_max > 0)
 		return 0;
-	snprintf(why, why_len,
-		 "%g of the job's samples are to be done under bsp, and the job has no end in "
-		 "samples; say --samples N",
-		 c->syncswitch.share);
+	mst_reason_set(
+		why,
+		"%g of the job's samples are to be done under bsp, and the job has no end in "
+		"samples; say --samples N",
+		c->syncswitch.share);
 	return -EINVAL;
 }
 

@@ -204,11 +204,11 @@ static void a_tensor_is_named_with_its_own_element(void)
 
 static bool table_refused(const struct muster_tensor *tensor, uint32_t count, const char *said)
 {
-	char why[400] = "";
+	struct mst_reason why = { "" };
 	struct muster_options opt = { .tensors = tensor, .tensor_count = count, .elems = 10 };
-	int rc = mst_tensors_check(&opt, why, sizeof(why));
+	int rc = mst_tensors_check(&opt, &why);
 
-	return rc == -EINVAL && client_says(why, said);
+	return rc == -EINVAL && client_says(why.text, said);
 }
 
 static void a_table_names_every_element_once(void)
@@ -216,9 +216,9 @@ static void a_table_names_every_element_once(void)
 	struct muster_tensor t[] = { { "a", 0, 4, 1, 1 }, { "b", 4, 6, 1, 1 } };
 	const struct muster_tensor good[] = { t[0], t[1] };
 	struct muster_options opt = { .tensors = t, .tensor_count = 2, .elems = 10 };
-	char why[400];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tensors_check(&opt, &why), 0);
 	t[1].first = 3, t[1].count = 7;
 	CU_ASSERT(table_refused(t, 2,
 				"\"b\" begins at element 3, tensor \"a\" ends at element 4: "
@@ -244,7 +244,7 @@ static void a_scale_that_means_nothing_is_refused(void)
 {
 	struct muster_tensor t = { "a", 0, 10, 0, 0 };
 	struct muster_options opt = { .tensors = &t, .tensor_count = 1, .elems = 10 };
-	char why[400];
+	struct mst_reason why;
 
 	CU_ASSERT(table_refused(&t, 1, "\"a\" has lr_scale 0 and decay_scale 0: set both to 1"));
 	t.lr_scale = -1, t.decay_scale = 1;
@@ -252,10 +252,10 @@ static void a_scale_that_means_nothing_is_refused(void)
 	t.lr_scale = 1, t.decay_scale = NAN;
 	CU_ASSERT(table_refused(&t, 1, "a scale is a number from 0 on"));
 	t.lr_scale = 0, t.decay_scale = 1;
-	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tensors_check(&opt, &why), 0);
 	opt.owner = MUSTER_WORKERS_OWN;
-	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(client_says(why, "workers own the parameters"));
+	CU_ASSERT_EQUAL(mst_tensors_check(&opt, &why), -EINVAL);
+	CU_ASSERT(client_says(why.text, "workers own the parameters"));
 }
 
 static void a_table_has_no_more_tensors_than_may_be(void)
@@ -270,14 +270,15 @@ static void a_name_that_cannot_travel_is_refused(void)
 {
 	struct muster_tensor t = { "a", 0, 10, 1, 1 };
 	struct muster_options opt = { .tensors = &t, .tensor_count = 1, .elems = 10 };
-	char name[MUSTER_TENSOR_NAME_MAX + 2], why[400];
+	char name[MUSTER_TENSOR_NAME_MAX + 2];
+	struct mst_reason why;
 
 	memset(name, 'n', sizeof(name));
 	name[MUSTER_TENSOR_NAME_MAX + 1] = '\0';
 	t.name = name;
 	CU_ASSERT(table_refused(&t, 1, "tensor number 0 has a name of 256 bytes, \"nnn"));
 	name[MUSTER_TENSOR_NAME_MAX] = '\0';
-	CU_ASSERT_EQUAL(mst_tensors_check(&opt, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tensors_check(&opt, &why), 0);
 	t.name = "a\nb";
 	CU_ASSERT(table_refused(&t, 1, "tensor number 0 has control characters, or is not UTF-8"));
 }

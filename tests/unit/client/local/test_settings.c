@@ -9,7 +9,7 @@
 #include "tests/ut.h"
 
 static struct mst_settings settings;
-static char why[1024];
+static struct mst_reason why;
 
 static const char *const all[] = { "MUSTER_SERVER", "MUSTER_JOB",           "MUSTER_RANK",
 				   "RANK",          "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
@@ -29,8 +29,8 @@ static int read_with(int32_t rank, const char *server)
 	opt.elems = 10;
 	opt.rank = rank;
 	opt.server = server;
-	why[0] = '\0';
-	return mst_settings_read(&opt, &settings, why, sizeof(why));
+	why.text[0] = '\0';
+	return mst_settings_read(&opt, &settings, &why);
 }
 
 static int read_unset(void)
@@ -119,8 +119,8 @@ static void what_is_no_rank_names_its_variable(void)
 		setenv("PMIX_RANK", wrong[i], 1);
 		setenv("SLURM_PROCID", "2", 1);
 		CU_ASSERT_EQUAL(read_unset(), -EINVAL);
-		CU_ASSERT_PTR_NOT_NULL(strstr(why, "PMIX_RANK is \""));
-		CU_ASSERT_PTR_NOT_NULL(strstr(why, "set MUSTER_RANK"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "PMIX_RANK is \""));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "set MUSTER_RANK"));
 		setenv("MUSTER_RANK", "1", 1);
 		rank_is(1, "MUSTER_RANK");
 	}
@@ -166,7 +166,7 @@ static void too_long_a_name_is_refused(void)
 	clear();
 	setenv("MASTER_ADDR", name, 1);
 	CU_ASSERT_EQUAL(read_unset(), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "MASTER_ADDR"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "MASTER_ADDR"));
 	clear();
 }
 
@@ -181,7 +181,7 @@ static void clip_is_wrong(const char *variable)
 {
 	setenv("MUSTER_CLIP", variable, 1);
 	CU_ASSERT_EQUAL(read_unset(), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "MUSTER_CLIP is"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "MUSTER_CLIP is"));
 }
 
 static void a_limit_of_the_norm_is_a_number(void)
@@ -197,11 +197,11 @@ static void a_limit_of_the_norm_is_a_number(void)
 		clip_is_wrong(wrong[i]);
 	opt.elems = 10;
 	opt.clip = 4; /* the option counts, whatever the variable is */
-	CU_ASSERT_EQUAL(mst_settings_read(&opt, &settings, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_settings_read(&opt, &settings, &why), 0);
 	CU_ASSERT_EQUAL(settings.clip, 4);
 	opt.clip = -4;
-	CU_ASSERT_EQUAL(mst_settings_read(&opt, &settings, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "options.clip is -4"));
+	CU_ASSERT_EQUAL(mst_settings_read(&opt, &settings, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "options.clip is -4"));
 	clear();
 }
 

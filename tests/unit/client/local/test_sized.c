@@ -14,7 +14,7 @@ struct now {
 };
 
 static const struct mst_sized sized = { "figures", "FIGURES", sizeof(struct now) };
-static char why[256];
+static struct mst_reason why;
 
 static struct now defaults(void)
 {
@@ -26,7 +26,7 @@ static void a_smaller_struct_keeps_the_defaults_of_what_it_lacks(void)
 	struct now theirs = { .size = offsetof(struct now, second), .first = 1, .second = 99 };
 	struct now ours = defaults();
 
-	CU_ASSERT_EQUAL(mst_sized_read(&sized, &theirs, &ours, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_sized_read(&sized, &theirs, &ours, &why), 0);
 	CU_ASSERT(ours.size == sizeof(ours) && ours.first == 1 && ours.second == 20);
 }
 
@@ -38,12 +38,12 @@ static void a_larger_struct_is_read_if_its_tail_is_zero(void)
 	} theirs = { .known = { sizeof(theirs), 1, 2 } };
 	struct now ours = defaults();
 
-	CU_ASSERT_EQUAL(mst_sized_read(&sized, &theirs, &ours, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_sized_read(&sized, &theirs, &ours, &why), 0);
 	CU_ASSERT(ours.size == sizeof(ours) && ours.first == 1 && ours.second == 2);
 	theirs.newer[3] = 1;
 	ours = defaults();
-	CU_ASSERT_EQUAL(mst_sized_read(&sized, &theirs, &ours, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(strstr(why, "newer") != NULL && strstr(why, "figures") != NULL);
+	CU_ASSERT_EQUAL(mst_sized_read(&sized, &theirs, &ours, &why), -EINVAL);
+	CU_ASSERT(strstr(why.text, "newer") != NULL && strstr(why.text, "figures") != NULL);
 	CU_ASSERT_EQUAL(ours.first, 10);
 }
 
@@ -53,8 +53,8 @@ static void a_size_that_nobody_set_is_refused(void)
 
 	for (size_t i = 0; i < sizeof(unset) / sizeof(unset[0]); i++) {
 		struct now theirs = { .size = unset[i], .first = 1 }, ours = defaults();
-		CU_ASSERT_EQUAL(mst_sized_read(&sized, &theirs, &ours, why, sizeof(why)), -EINVAL);
-		CU_ASSERT(strstr(why, "FIGURES") != NULL);
+		CU_ASSERT_EQUAL(mst_sized_read(&sized, &theirs, &ours, &why), -EINVAL);
+		CU_ASSERT(strstr(why.text, "FIGURES") != NULL);
 		CU_ASSERT_EQUAL(ours.first, 10);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The promises of common/base/ratelimit.h. */
+/* The promises of common/base/log.h. */
 #include "common/base/clock.h"
-#include "common/base/ratelimit.h"
+#include "common/base/log.h"
 #include "tests/ut.h"
 
 static struct mst_ratelimit fresh(void)

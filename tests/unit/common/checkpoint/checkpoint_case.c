@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/reason.h"
+
 const char *const checkpoint_groups[CHECKPOINT_VECTORS] = { "parameters", "momentum", "average" };
 const enum mst_dtype checkpoint_types[CHECKPOINT_VECTORS] = { MST_DTYPE_F32, MST_DTYPE_F32,
 							      MST_DTYPE_BF16 };
@@ -45,7 +47,7 @@ static void fill(void *into, const struct checkpoint_case *c, unsigned vector, u
 }
 
 static int write_part(const char *dir, const struct checkpoint_case *c,
-		      struct mst_checkpoint_manifest *m, uint32_t part, char *why, size_t len)
+		      struct mst_checkpoint_manifest *m, uint32_t part, struct mst_reason *why)
 {
 	static uint32_t memory[CHECKPOINT_VECTORS][CHECKPOINT_ELEMS_MAX];
 	struct mst_checkpoint_piece piece[CHECKPOINT_VECTORS][2];
@@ -74,7 +76,7 @@ static int write_part(const char *dir, const struct checkpoint_case *c,
 		vector[v] = (struct mst_checkpoint_vector){ checkpoint_groups[v],
 							    checkpoint_types[v], piece[v], 2 };
 	}
-	return mst_checkpoint_part_write(dir, &w, &m->part[part], why, len);
+	return mst_checkpoint_part_write(dir, &w, &m->part[part], why);
 }
 
 static void describe(struct mst_checkpoint_manifest *m, const struct checkpoint_case *c)
@@ -97,29 +99,29 @@ static void describe(struct mst_checkpoint_manifest *m, const struct checkpoint_
 }
 
 int checkpoint_write_parts(const char *dir, const struct checkpoint_case *c,
-			   struct mst_checkpoint_manifest *m, char *why, size_t len)
+			   struct mst_checkpoint_manifest *m, struct mst_reason *why)
 {
 	mst_checkpoint_manifest_init(m);
 	describe(m, c);
 	int rc = mst_checkpoint_draw(m->id.save);
 	if (rc != 0)
-		(void)snprintf(why, len, "no random numbers for a save id");
+		mst_reason_set(why, "no random numbers for a save id");
 	for (uint32_t part = 0; part < m->parts && rc == 0; part++)
-		rc = write_part(dir, c, m, part, why, len);
+		rc = write_part(dir, c, m, part, why);
 	return rc;
 }
 
-int checkpoint_write(const char *dir, const struct checkpoint_case *c, char *why, size_t len)
+int checkpoint_write(const char *dir, const struct checkpoint_case *c, struct mst_reason *why)
 {
 	struct mst_checkpoint_manifest m;
-	int rc = checkpoint_write_parts(dir, c, &m, why, len);
+	int rc = checkpoint_write_parts(dir, c, &m, why);
 
 	if (rc == 0) {
 		rc = mst_values_add_u64(&m.values, "ledger.clock", c->version);
-		(void)snprintf(why, len, "no memory for the values of the manifest");
+		mst_reason_set(why, "no memory for the values of the manifest");
 	}
 	if (rc == 0)
-		rc = mst_checkpoint_manifest_write(dir, &m, why, len);
+		rc = mst_checkpoint_manifest_write(dir, &m, why);
 	mst_checkpoint_manifest_fini(&m);
 	return rc;
 }
@@ -140,7 +142,7 @@ static bool compare(const void *from, uint64_t version, unsigned vector, uint64_
 }
 
 int checkpoint_read(const char *dir, const struct mst_checkpoint_manifest *m, uint64_t first,
-		    uint64_t count, char *why, size_t len)
+		    uint64_t count, struct mst_reason *why)
 {
 	static uint32_t into[CHECKPOINT_ELEMS_MAX];
 
@@ -148,11 +150,11 @@ int checkpoint_read(const char *dir, const struct mst_checkpoint_manifest *m, ui
 		struct mst_checkpoint_loading what = { checkpoint_groups[v], checkpoint_types[v],
 						       first, count, into };
 		memset(into, 0xee, sizeof(into));
-		int rc = mst_checkpoint_load(dir, m, &what, why, len);
+		int rc = mst_checkpoint_load(dir, m, &what, why);
 		if (rc != 0)
 			return rc;
 		if (!compare(into, m->id.version, v, first, count)) {
-			(void)snprintf(why, len, "%s has other elements", checkpoint_groups[v]);
+			mst_reason_set(why, "%s has other elements", checkpoint_groups[v]);
 			return -EILSEQ;
 		}
 	}

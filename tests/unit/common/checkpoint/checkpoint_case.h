@@ -31,15 +31,15 @@ extern const enum mst_dtype checkpoint_types[CHECKPOINT_VECTORS];
 uint64_t checkpoint_border(const struct checkpoint_case *c, uint32_t k);
 
 /* Writes all parts and the manifest. Return: 0 or what failed, with @why. */
-int checkpoint_write(const char *dir, const struct checkpoint_case *c, char *why, size_t len);
+int checkpoint_write(const char *dir, const struct checkpoint_case *c, struct mst_reason *why);
 /* The same without the manifest, which is filled in. */
 int checkpoint_write_parts(const char *dir, const struct checkpoint_case *c,
-			   struct mst_checkpoint_manifest *m, char *why, size_t len);
+			   struct mst_checkpoint_manifest *m, struct mst_reason *why);
 
 /* Reads [first, first + count) of every vector and compares. Return: 0, what failed, or -EILSEQ: an
  * element is not what was written. */
 int checkpoint_read(const char *dir, const struct mst_checkpoint_manifest *m, uint64_t first,
-		    uint64_t count, char *why, size_t len);
+		    uint64_t count, struct mst_reason *why);
 
 /* Is @part in the sentence? Prints the sentence if not. */
 bool checkpoint_says(const char *why, const char *part);

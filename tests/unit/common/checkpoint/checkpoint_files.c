@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/reason.h"
 #include "tests/unit/common/checkpoint/checkpoint_case.h"
 
 static const struct muster_tensor table[] = {
@@ -21,12 +22,12 @@ static const struct muster_tensor table[] = {
 int main(int argc, char **argv)
 {
 	struct checkpoint_case c = { .elems = 1001, .parts = 3, .table = table, .tensors = 5 };
-	char why[MST_CHECKPOINT_WHY_LEN];
+	struct mst_reason why;
 
 	for (int i = 2; i < argc; i++) {
 		c.version = strtoull(argv[i], NULL, 10);
-		if (checkpoint_write(argv[1], &c, why, sizeof(why)) != 0) {
-			(void)fprintf(stderr, "checkpoint_files: %s\n", why);
+		if (checkpoint_write(argv[1], &c, &why) != 0) {
+			(void)fprintf(stderr, "checkpoint_files: %s\n", why.text);
 			return EXIT_FAILURE;
 		}
 	}

@@ -18,12 +18,12 @@
 #include "tests/ut.h"
 
 static struct fix_folder folder;
-static char why[MST_CHECKPOINT_WHY_LEN];
+static struct mst_reason why;
 
 static void begin(void)
 {
 	fix_folder_new(&folder);
-	why[0] = '\0';
+	why.text[0] = '\0';
 }
 
 static void end(void)
@@ -35,7 +35,7 @@ static void write_version(uint64_t version, uint32_t parts)
 {
 	struct checkpoint_case c = { .version = version, .elems = 1000, .parts = parts };
 
-	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, &why), 0);
 }
 
 /* Return: the version that is found, or -errno. */
@@ -44,7 +44,7 @@ static int64_t newest(const struct mst_checkpoint_wanted *wanted)
 	struct mst_checkpoint_manifest m;
 
 	mst_checkpoint_manifest_init(&m);
-	int rc = mst_checkpoint_find(folder.root, wanted, &m, why, sizeof(why));
+	int rc = mst_checkpoint_find(folder.root, wanted, &m, &why);
 	int64_t version = (int64_t)m.id.version;
 	mst_checkpoint_manifest_fini(&m);
 	return rc == 0 ? version : rc;
@@ -55,7 +55,7 @@ static const struct mst_checkpoint_wanted any = { 0 };
 static int versions(void)
 {
 	uint64_t *version = NULL;
-	int count = mst_checkpoint_versions(folder.root, &version, why, sizeof(why));
+	int count = mst_checkpoint_versions(folder.root, &version, &why);
 
 	free(version);
 	return count;
@@ -80,7 +80,7 @@ static void is_read_again(void)
 	begin();
 	write_version(123, 1);
 	mst_checkpoint_manifest_init(&m);
-	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, &why), 0);
 	CU_ASSERT_EQUAL(m.id.version, 123);
 	CU_ASSERT_EQUAL(m.samples, 320 * 123);
 	CU_ASSERT_EQUAL(m.workers, 8);
@@ -89,8 +89,8 @@ static void is_read_again(void)
 	CU_ASSERT_STRING_EQUAL(m.muster, MST_VERSION);
 	CU_ASSERT_EQUAL(mst_values_u64(&m.values, "ledger.clock", &clock), 0);
 	CU_ASSERT_EQUAL(clock, 123);
-	CU_ASSERT_EQUAL(checkpoint_read(folder.root, &m, 0, 1000, why, sizeof(why)), 0);
-	CU_ASSERT_EQUAL(mst_checkpoint_verify(folder.root, &m, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(checkpoint_read(folder.root, &m, 0, 1000, &why), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_verify(folder.root, &m, &why), 0);
 	mst_checkpoint_manifest_fini(&m);
 	end();
 }
@@ -109,17 +109,15 @@ static void by_other_servers(void)
 		begin();
 		c.table = with != 0 ? table : NULL;
 		c.tensors = with != 0 ? 3 : 0;
-		CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+		CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, &why), 0);
 		mst_checkpoint_manifest_init(&m);
-		CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, why, sizeof(why)),
-				      0);
+		CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, &why), 0);
 		CU_ASSERT_EQUAL(m.parts, 3);
 		for (uint64_t first = 0; first < 1000; first += 125)
 			for (uint64_t count = 0; first + count <= 1000; count += 125)
-				CU_ASSERT_EQUAL(checkpoint_read(folder.root, &m, first, count, why,
-								sizeof(why)),
-						0);
-		CU_ASSERT_EQUAL(checkpoint_read(folder.root, &m, 333, 1, why, sizeof(why)), 0);
+				CU_ASSERT_EQUAL(
+					checkpoint_read(folder.root, &m, first, count, &why), 0);
+		CU_ASSERT_EQUAL(checkpoint_read(folder.root, &m, 333, 1, &why), 0);
 		mst_checkpoint_manifest_fini(&m);
 		end();
 	}
@@ -140,13 +138,12 @@ static void a_manifest_comes_back(void)
 	struct checkpoint_case c = { .version = 5, .elems = 100, .parts = 3, .job = "a \"b\"\\" };
 	for (unsigned i = 0; i < 4096; i++)
 		clocks[i] = UINT64_MAX - i;
-	CU_ASSERT_EQUAL_FATAL(checkpoint_write_parts(folder.root, &c, &m, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(checkpoint_write_parts(folder.root, &c, &m, &why), 0);
 	CU_ASSERT_EQUAL(mst_values_add_list(&m.values, "ledger.clocks", clocks, 4096), 0);
 	CU_ASSERT_EQUAL(mst_values_add_real(&m.values, "rate", 0.1), 0);
 	CU_ASSERT_EQUAL(mst_values_add_text(&m.values, "quoted \" name", "and \\ text"), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_compose(&m, &text, &len, why, sizeof(why)),
-			      0);
-	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_parse(text, len, &back, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_compose(&m, &text, &len, &why), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_parse(text, len, &back, &why), 0);
 	CU_ASSERT_STRING_EQUAL(back.id.job, "a \"b\"\\");
 	CU_ASSERT_EQUAL(memcmp(&back.id, &m.id, sizeof(m.id)), 0);
 	CU_ASSERT_EQUAL(memcmp(back.part, m.part, sizeof(m.part)), 0);
@@ -171,8 +168,7 @@ static void name_of(const struct mst_checkpoint_manifest *m, uint32_t part, cons
 	struct mst_part_file f;
 
 	out[0] = '\0';
-	CU_ASSERT_EQUAL_FATAL(
-		mst_part_file_open(folder.root, m->part[part].file, &f, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_part_file_open(folder.root, m->part[part].file, &f, &why), 0);
 	for (uint32_t i = 0; i < f.header.tensors; i++) {
 		const struct mst_tensor_entry *t = &f.header.tensor[i];
 		if (strcmp(t->group, group) == 0 && element >= t->first &&
@@ -213,9 +209,9 @@ static void odd_names(void)
 		table[i] = (struct muster_tensor){ .name = odd[i].name,
 						   .first = (uint64_t)10 * i,
 						   .count = 10 };
-	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, &why), 0);
 	mst_checkpoint_manifest_init(&m);
-	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, &why), 0);
 	for (unsigned i = 0; i < COUNT; i++) {
 		name_of(&m, i < COUNT / 2 ? 0 : 1, "parameters", (uint64_t)10 * i, name);
 		CU_ASSERT_STRING_EQUAL(name, odd[i].expected);
@@ -223,7 +219,7 @@ static void odd_names(void)
 		(void)snprintf(expected, sizeof(expected), "momentum/%s", odd[i].expected);
 		CU_ASSERT_STRING_EQUAL(name, expected);
 	}
-	CU_ASSERT_EQUAL(checkpoint_read(folder.root, &m, 0, c.elems, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(checkpoint_read(folder.root, &m, 0, c.elems, &why), 0);
 	mst_checkpoint_manifest_fini(&m);
 	end();
 }
@@ -242,11 +238,10 @@ static void a_tensor_is_cut(void)
 	struct mst_part_file f;
 
 	begin();
-	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, &why), 0);
 	mst_checkpoint_manifest_init(&m);
-	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, why, sizeof(why)), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_part_file_open(folder.root, m.part[1].file, &f, why, sizeof(why)),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, &why), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_part_file_open(folder.root, m.part[1].file, &f, &why), 0);
 	CU_ASSERT_EQUAL(f.header.tensors, 6);
 	CU_ASSERT_STRING_EQUAL(f.header.tensor[0].name, "a");
 	CU_ASSERT_EQUAL(f.header.tensor[0].first, 50);
@@ -272,7 +267,7 @@ static void two_are_kept(void)
 	fix_folder_put(&folder, "/v0000000009-01234567.part0-of-1.safetensors.tmp", "under way");
 	for (uint64_t version = 1; version <= 5; version++) {
 		write_version(version, 2);
-		CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
+		CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
 	}
 	CU_ASSERT_EQUAL(versions(), 2);
 	CU_ASSERT_EQUAL(newest(&any), 5);
@@ -316,11 +311,11 @@ static void damaged_ones_do_not_count(void)
 	write_version(2, 1);
 	write_version(3, 1);
 	fix_folder_put(&folder, "/v0000000003.json", "{}");
-	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
 	CU_ASSERT_EQUAL(newest(&any), 2);
 	CU_ASSERT_EQUAL(newest_before(2), 1);
 	write_version(4, 1);
-	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
 	CU_ASSERT(exists("v0000000003.json"));
 	CU_ASSERT_EQUAL(parts_of(3), 1); /* somebody may still mend the manifest */
 	CU_ASSERT_EQUAL(newest_before(4), 2);
@@ -333,16 +328,16 @@ static void a_job_goes_back(void)
 	begin();
 	write_version(10, 2);
 	write_version(20, 2);
-	CU_ASSERT_EQUAL(mst_checkpoint_set_aside(folder.root, 10, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_set_aside(folder.root, 10, &why), 0);
 	CU_ASSERT_EQUAL(newest(&any), 10);
 	CU_ASSERT(exists("v0000000020.json.refused"));
 	write_version(15, 2);
-	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
 	CU_ASSERT_EQUAL(newest(&any), 15);
 	write_version(20, 2); /* once more, which leaves the old parts alone until it is there */
 	CU_ASSERT_EQUAL(newest(&any), 20);
 	write_version(25, 2);
-	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
 	CU_ASSERT(!exists("v0000000020.json.refused"));
 	CU_ASSERT_EQUAL(newest(&any), 25);
 	end();
@@ -370,10 +365,10 @@ static void is_stopped(void)
 
 	begin();
 	write_version(8, 1);
-	CU_ASSERT_EQUAL(checkpoint_write(folder.root, &c, why, sizeof(why)), -ECANCELED);
-	CU_ASSERT(checkpoint_says(why, "told to stop"));
+	CU_ASSERT_EQUAL(checkpoint_write(folder.root, &c, &why), -ECANCELED);
+	CU_ASSERT(checkpoint_says(why.text, "told to stop"));
 	CU_ASSERT_EQUAL(newest(&any), 8);
-	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
 	end();
 }
 
@@ -386,7 +381,7 @@ static void keeps_its_pace(void)
 
 	begin();
 	uint64_t began_ns = mst_now_ns();
-	CU_ASSERT_EQUAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(checkpoint_write(folder.root, &c, &why), 0);
 	CU_ASSERT(mst_now_ns() - began_ns >= 180 * MST_MS);
 	end();
 }
@@ -400,13 +395,13 @@ static void one_leader(void)
 
 	begin();
 	(void)snprintf(dir, sizeof(dir), "%s/state", folder.root);
-	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_lock(dir, &first, why, sizeof(why)), 0);
-	CU_ASSERT_EQUAL(mst_checkpoint_lock(dir, &second, why, sizeof(why)), -EBUSY);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_lock(dir, &first, &why), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_lock(dir, &second, &why), -EBUSY);
 	(void)snprintf(pid, sizeof(pid), "process %ld,", (long)getpid());
-	CU_ASSERT(checkpoint_says(why, pid));
-	CU_ASSERT_EQUAL(mst_checkpoint_directory(dir, why, sizeof(why)), 0);
+	CU_ASSERT(checkpoint_says(why.text, pid));
+	CU_ASSERT_EQUAL(mst_checkpoint_directory(dir, &why), 0);
 	mst_checkpoint_unlock(first);
-	CU_ASSERT_EQUAL(mst_checkpoint_lock(dir, &second, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_lock(dir, &second, &why), 0);
 	mst_checkpoint_unlock(second);
 	mst_checkpoint_unlock(NULL);
 	end();
@@ -418,18 +413,18 @@ static void directories_that_will_not_do(void)
 
 	begin();
 	(void)snprintf(path, sizeof(path), "%s/no/such", folder.root);
-	CU_ASSERT_EQUAL(mst_checkpoint_directory(path, why, sizeof(why)), -ENOENT);
-	CU_ASSERT(checkpoint_says(why, "above it does not exist"));
+	CU_ASSERT_EQUAL(mst_checkpoint_directory(path, &why), -ENOENT);
+	CU_ASSERT(checkpoint_says(why.text, "above it does not exist"));
 	fix_folder_put(&folder, "/file", "");
 	(void)snprintf(path, sizeof(path), "%s/file", folder.root);
-	CU_ASSERT_EQUAL(mst_checkpoint_directory(path, why, sizeof(why)), -ENOTDIR);
-	CU_ASSERT(checkpoint_says(why, "is not a directory"));
-	CU_ASSERT_EQUAL(mst_checkpoint_directory("", why, sizeof(why)), -EINVAL);
+	CU_ASSERT_EQUAL(mst_checkpoint_directory(path, &why), -ENOTDIR);
+	CU_ASSERT(checkpoint_says(why.text, "is not a directory"));
+	CU_ASSERT_EQUAL(mst_checkpoint_directory("", &why), -EINVAL);
 	if (geteuid() != 0) {
 		(void)snprintf(path, sizeof(path), "%s/locked", folder.root);
 		CU_ASSERT_EQUAL(mkdir(path, 0500), 0);
-		CU_ASSERT_EQUAL(mst_checkpoint_directory(path, why, sizeof(why)), -EACCES);
-		CU_ASSERT(checkpoint_says(why, "cannot write to the directory"));
+		CU_ASSERT_EQUAL(mst_checkpoint_directory(path, &why), -EACCES);
+		CU_ASSERT(checkpoint_says(why.text, "cannot write to the directory"));
 	}
 	end();
 }
@@ -449,9 +444,8 @@ static void too_full(void)
 	w = (struct mst_checkpoint_writing){
 		.id = &id, .parts = 1, .count = id.elems, .vector = &vector, .vectors = 1
 	};
-	CU_ASSERT_EQUAL(mst_checkpoint_part_write(folder.root, &w, &part, why, sizeof(why)),
-			-ENOSPC);
-	CU_ASSERT(checkpoint_says(why, "the file needs 4.0 EiB"));
+	CU_ASSERT_EQUAL(mst_checkpoint_part_write(folder.root, &w, &part, &why), -ENOSPC);
+	CU_ASSERT(checkpoint_says(why.text, "the file needs 4.0 EiB"));
 	CU_ASSERT(mst_checkpoint_part_bytes(&w) > UINT64_C(4) << 60);
 	end();
 }
@@ -461,10 +455,10 @@ static const char *refused_part(const struct mst_checkpoint_writing *w)
 {
 	struct mst_checkpoint_part part;
 
-	why[0] = '\0';
-	int rc = mst_checkpoint_part_write(folder.root, w, &part, why, sizeof(why));
-	CU_ASSERT_EQUAL(rc, why[0] != '\0' ? -EINVAL : 0);
-	return why;
+	why.text[0] = '\0';
+	int rc = mst_checkpoint_part_write(folder.root, w, &part, &why);
+	CU_ASSERT_EQUAL(rc, why.text[0] != '\0' ? -EINVAL : 0);
+	return why.text;
 }
 
 static void arguments_that_do_not_fit(void)
@@ -528,16 +522,16 @@ static void ranges_that_are_not_there(void)
 	begin();
 	write_version(3, 2);
 	mst_checkpoint_manifest_init(&m);
-	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, why, sizeof(why)), 0);
-	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, why, sizeof(why)), -ENOENT);
-	CU_ASSERT(checkpoint_says(why, "has no vector \"squares\""));
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_find(folder.root, &any, &m, &why), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, &why), -ENOENT);
+	CU_ASSERT(checkpoint_says(why.text, "has no vector \"squares\""));
 	what.group = "average";
-	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(checkpoint_says(why, "is BF16, and F32 was asked for"));
+	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, &why), -EINVAL);
+	CU_ASSERT(checkpoint_says(why.text, "is BF16, and F32 was asked for"));
 	what.group = "momentum";
 	what.first = 1;
-	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(checkpoint_says(why, "1000 from 1 on were asked for"));
+	CU_ASSERT_EQUAL(mst_checkpoint_load(folder.root, &m, &what, &why), -EINVAL);
+	CU_ASSERT(checkpoint_says(why.text, "1000 from 1 on were asked for"));
 	mst_checkpoint_manifest_fini(&m);
 	end();
 }

@@ -11,6 +11,7 @@
 
 #include "common/base/crc32c.h"
 #include "common/base/rand.h"
+#include "common/base/reason.h"
 #include "common/checkpoint/names.h"
 #include "tests/fixtures.h"
 #include "tests/unit/common/checkpoint/checkpoint_case.h"
@@ -19,8 +20,8 @@
 #define ELEMS 24u
 
 static struct fix_folder folder;
-static char why[MST_CHECKPOINT_WHY_LEN];
-static char refusal[MST_CHECKPOINT_WHY_LEN];
+static struct mst_reason why;
+static char refusal[MST_REASON_LEN];
 static uint64_t refused_version;
 
 /* A file of the newer checkpoint. */
@@ -49,8 +50,7 @@ static void read_part_of(uint64_t version, struct content *out)
 	struct mst_checkpoint_manifest m;
 
 	mst_checkpoint_manifest_init(&m);
-	CU_ASSERT_EQUAL_FATAL(
-		mst_checkpoint_manifest_read(folder.root, version, &m, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_read(folder.root, version, &m, &why), 0);
 	(void)snprintf(out->path, sizeof(out->path), "/%s", m.part[0].file);
 	mst_checkpoint_manifest_fini(&m);
 	read_file(out);
@@ -62,9 +62,9 @@ static void begin(struct content *part, struct content *manifest)
 	struct checkpoint_case c = { .version = 1, .elems = ELEMS };
 
 	fix_folder_new(&folder);
-	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, &why), 0);
 	c.version = 2;
-	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &c, &why), 0);
 	read_part_of(2, part);
 	(void)snprintf(manifest->path, sizeof(manifest->path), "/v0000000002.json");
 	read_file(manifest);
@@ -99,11 +99,11 @@ static uint64_t resume(void)
 	refused_version = 0;
 	while (rc == -EBADMSG) {
 		mst_checkpoint_manifest_init(&m);
-		if (mst_checkpoint_find(folder.root, &wanted, &m, why, sizeof(why)) != 0)
+		if (mst_checkpoint_find(folder.root, &wanted, &m, &why) != 0)
 			return 0;
-		rc = checkpoint_read(folder.root, &m, 0, ELEMS, why, sizeof(why));
+		rc = checkpoint_read(folder.root, &m, 0, ELEMS, &why);
 		if (rc == -EBADMSG)
-			remember(NULL, m.id.version, why);
+			remember(NULL, m.id.version, why.text);
 		wanted.before = m.id.version;
 		mst_checkpoint_manifest_fini(&m);
 	}
@@ -223,7 +223,7 @@ static void files_of_others(void)
 	begin(&part, &manifest);
 	/* The same version of the same job, saved once more: its parts do not belong to the old
 	 * manifest, even where they have its names. */
-	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &other, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(checkpoint_write(folder.root, &other, &why), 0);
 	CU_ASSERT_EQUAL(resume(), 2);
 	struct content again = manifest, other_part;
 	read_file(&again);
@@ -296,8 +296,8 @@ static const char *refused_for(const struct mst_checkpoint_wanted *wanted)
 	struct mst_checkpoint_manifest m;
 
 	mst_checkpoint_manifest_init(&m);
-	CU_ASSERT_EQUAL(mst_checkpoint_find(folder.root, wanted, &m, why, sizeof(why)), -EBADMSG);
-	return why;
+	CU_ASSERT_EQUAL(mst_checkpoint_find(folder.root, wanted, &m, &why), -EBADMSG);
+	return why.text;
 }
 
 static void other_jobs(void)
@@ -309,10 +309,10 @@ static void other_jobs(void)
 
 	begin(&part, &manifest);
 	CU_ASSERT(checkpoint_says(refused_for(&wanted), "it is of the job \"night\""));
-	CU_ASSERT(checkpoint_says(why, "none of the 2 checkpoints"));
+	CU_ASSERT(checkpoint_says(why.text, "none of the 2 checkpoints"));
 	wanted = (struct mst_checkpoint_wanted){ .job = "night", .model = &model };
 	mst_checkpoint_manifest_init(&m);
-	CU_ASSERT_EQUAL(mst_checkpoint_find(folder.root, &wanted, &m, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_checkpoint_find(folder.root, &wanted, &m, &why), 0);
 	mst_checkpoint_manifest_fini(&m);
 	model.elems = 25;
 	CU_ASSERT(checkpoint_says(refused_for(&wanted), "its vector has 24 elements"));

@@ -76,13 +76,13 @@ static bool took(const enum step *wanted, size_t n)
 	took((const enum step[]){ __VA_ARGS__ },                                                   \
 	     sizeof((const enum step[]){ __VA_ARGS__ }) / sizeof(enum step))
 
-static char why[512];
+static struct mst_reason why;
 
 /* In a folder: writes a file in two pieces. Return: what its commit returned. */
 static int write_file(const struct fix_folder *folder, struct mst_safe_file *f)
 {
 	count = 0;
-	CU_ASSERT_EQUAL_FATAL(mst_safe_file_open(f, folder->root, "file", 8, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_safe_file_open(f, folder->root, "file", 8, &why), 0);
 	CU_ASSERT_EQUAL(mst_safe_file_write(f, 0, "abcd", 4), 0);
 	CU_ASSERT_EQUAL(mst_safe_file_write(f, 4, "efgh", 4), 0);
 	return mst_safe_file_commit(f);

@@ -15,7 +15,7 @@
 #define HEADER_MAX 16384u
 #define CRC_KEY "\"header_crc32c\":\""
 
-static char why[MST_CHECKPOINT_WHY_LEN];
+static struct mst_reason why;
 
 /* Elements 40 to 99 of 100, of the tensors a (0 to 59) and b, for two vectors: four tensors, of 20
  * and 40 elements each. */
@@ -44,7 +44,7 @@ static void compose(struct mst_tensor_file *f, char **header)
 						  .vector = vector,
 						  .vectors = 2 };
 
-	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_layout(&w, f, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_layout(&w, f, &why), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_tensor_file_compose(f, header), 0);
 }
 
@@ -56,8 +56,7 @@ static void comes_back(void)
 	compose(&f, &header);
 	CU_ASSERT_EQUAL(f.data, MST_TENSORS_PAGE);
 	CU_ASSERT_EQUAL(f.bytes, MST_TENSORS_PAGE + 60 * (4 + 2));
-	CU_ASSERT_EQUAL_FATAL(
-		mst_tensor_file_parse(header, f.data, f.bytes, &back, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_tensor_file_parse(header, f.data, f.bytes, &back, &why), 0);
 	CU_ASSERT_EQUAL(memcmp(&back.id, &f.id, sizeof(f.id)), 0);
 	CU_ASSERT(back.part == 1 && back.parts == 2 && back.first == 40 && back.count == 60);
 	CU_ASSERT_EQUAL_FATAL(back.tensors, 4);
@@ -102,13 +101,13 @@ static const char *edited(const char *from, const char *to, int *rc)
 	memcpy(text + before, to, strlen(to));
 	memcpy(text + before + strlen(to), at + strlen(from), rest);
 	seal(text, len);
-	why[0] = '\0';
-	*rc = mst_tensor_file_parse(text, len, len + f.bytes - f.data, &back, why, sizeof(why));
+	why.text[0] = '\0';
+	*rc = mst_tensor_file_parse(text, len, len + f.bytes - f.data, &back, &why);
 	if (*rc == 0)
 		mst_tensor_file_fini(&back);
 	free(header);
 	mst_tensor_file_fini(&f);
-	return why;
+	return why.text;
 }
 
 static const struct edit {
@@ -163,7 +162,7 @@ static void refused_with_a_right_checksum(void)
 	for (unsigned i = 0; i < sizeof(edits) / sizeof(edits[0]); i++) {
 		(void)edited(edits[i].from, edits[i].to, &rc);
 		CU_ASSERT_EQUAL(rc, -EBADMSG);
-		CU_ASSERT(checkpoint_says(why, edits[i].says));
+		CU_ASSERT(checkpoint_says(why.text, edits[i].says));
 	}
 }
 
@@ -173,7 +172,7 @@ static void a_later_format(void)
 
 	(void)edited("\"format_version\":\"1\"", "\"format_version\":\"2\"", &rc);
 	CU_ASSERT_EQUAL(rc, -ENOTSUP);
-	CU_ASSERT(checkpoint_says(why, "its format is 2, and this release reads 1"));
+	CU_ASSERT(checkpoint_says(why.text, "its format is 2, and this release reads 1"));
 	(void)edited("{", "[", &rc);
 	CU_ASSERT_EQUAL(rc, -EBADMSG);
 }
@@ -186,10 +185,9 @@ static void data_of_another_length(void)
 	compose(&f, &header);
 	for (int more = -1; more <= 1; more += 2) {
 		uint64_t bytes = f.bytes + (uint64_t)more;
-		CU_ASSERT_EQUAL(
-			mst_tensor_file_parse(header, f.data, bytes, &back, why, sizeof(why)),
-			-EBADMSG);
-		CU_ASSERT(checkpoint_says(why, "longer or shorter"));
+		CU_ASSERT_EQUAL(mst_tensor_file_parse(header, f.data, bytes, &back, &why),
+				-EBADMSG);
+		CU_ASSERT(checkpoint_says(why.text, "longer or shorter"));
 	}
 	free(header);
 	mst_tensor_file_fini(&f);
@@ -216,7 +214,7 @@ static int many_groups(uint32_t groups)
 		(void)snprintf(tensor[i].group, sizeof(tensor[i].group), "group%u", i);
 	}
 	CU_ASSERT_EQUAL_FATAL(mst_tensor_file_compose(&f, &header), 0);
-	int rc = mst_tensor_file_parse(header, f.data, f.bytes, &back, why, sizeof(why));
+	int rc = mst_tensor_file_parse(header, f.data, f.bytes, &back, &why);
 	if (rc == 0)
 		mst_tensor_file_fini(&back);
 	free(header);
@@ -227,7 +225,7 @@ static void too_many_groups(void)
 {
 	CU_ASSERT_EQUAL(many_groups(MST_CHECKPOINT_GROUPS_MAX), 0);
 	CU_ASSERT_EQUAL(many_groups(MST_CHECKPOINT_GROUPS_MAX + 1), -EBADMSG);
-	CU_ASSERT(checkpoint_says(why, "too many groups"));
+	CU_ASSERT(checkpoint_says(why.text, "too many groups"));
 }
 
 static CU_TestInfo cases[] = {

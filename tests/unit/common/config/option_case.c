@@ -118,8 +118,8 @@ int option_world_text(struct option_world *w, const char *text, size_t len)
 
 bool option_world_says(const struct option_world *w, const char *part)
 {
-	if (strstr(w->options.why, part) != NULL)
+	if (strstr(w->options.why.text, part) != NULL)
 		return true;
-	fprintf(stderr, "\"%s\" is not in: %s\n", part, w->options.why);
+	fprintf(stderr, "\"%s\" is not in: %s\n", part, w->options.why.text);
 	return false;
 }

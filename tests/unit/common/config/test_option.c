@@ -179,16 +179,17 @@ static void an_unknown_flag_is_told_the_nearest(void)
 
 	option_world_init(&w);
 	CU_ASSERT(OPTION_FLAGS(&w, "--worker", "5") == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(w.options.why, "unknown option --worker: did you mean --workers?");
+	CU_ASSERT_STRING_EQUAL(w.options.why.text,
+			       "unknown option --worker: did you mean --workers?");
 	CU_ASSERT(OPTION_FLAGS(&w, "--max_commits=5") == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(w.options.why,
+	CU_ASSERT_STRING_EQUAL(w.options.why.text,
 			       "unknown option --max_commits: did you mean --max-commits?");
 	CU_ASSERT(OPTION_FLAGS(&w, "--zzz") == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(w.options.why, "unknown option --zzz");
+	CU_ASSERT_STRING_EQUAL(w.options.why.text, "unknown option --zzz");
 	CU_ASSERT(OPTION_FLAGS(&w, "-z") == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(w.options.why, "unknown option -z");
+	CU_ASSERT_STRING_EQUAL(w.options.why.text, "unknown option -z");
 	CU_ASSERT(mst_options_set(&w.options, "leas", "5s") == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(w.options.why, "unknown option --leas: did you mean --lease?");
+	CU_ASSERT_STRING_EQUAL(w.options.why.text, "unknown option --leas: did you mean --lease?");
 	option_world_fini(&w);
 }
 
@@ -255,10 +256,10 @@ static void a_flag_takes_no_value(void)
 
 	option_world_init(&w);
 	CU_ASSERT(OPTION_FLAGS(&w, "--force=true") == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(w.options.why, "option --force takes no value");
+	CU_ASSERT_STRING_EQUAL(w.options.why.text, "option --force takes no value");
 	CU_ASSERT(OPTION_FLAGS(&w, "--force=") == -EINVAL);
 	CU_ASSERT(OPTION_FLAGS(&w, "-hx") == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(w.options.why, "option -h takes no value");
+	CU_ASSERT_STRING_EQUAL(w.options.why.text, "option -h takes no value");
 	CU_ASSERT(!w.fields.force && !w.fields.help);
 	option_world_fini(&w);
 }

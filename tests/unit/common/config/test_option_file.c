@@ -155,7 +155,7 @@ static void print_and_read(struct option_world *from)
 	int rc = option_world_text(&to, text, len);
 	CU_ASSERT(rc == 0 && same_fields(&from->fields, &to.fields));
 	if (rc != 0)
-		fprintf(stderr, "%s\n%s", to.options.why, text);
+		fprintf(stderr, "%s\n%s", to.options.why.text, text);
 	CU_ASSERT(strstr(text, "help =") == NULL && strstr(text, "config =") == NULL);
 	free(text);
 	option_world_fini(&to);

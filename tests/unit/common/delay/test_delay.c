@@ -15,7 +15,7 @@
 #define DRAWS 40000u
 #define MS 1e6
 
-static char why[512];
+static struct mst_reason why;
 
 /* The model of @rank; @spec ends with NULL. */
 static int delay_new(uint64_t seed, uint32_t rank, const char *const *spec, struct mst_delay **out)
@@ -25,8 +25,8 @@ static int delay_new(uint64_t seed, uint32_t rank, const char *const *spec, stru
 	while (spec[opt.spec_count] != NULL)
 		opt.spec_count++;
 	*out = NULL;
-	why[0] = '\0';
-	return mst_delay_new(&opt, out, why, sizeof(why));
+	why.text[0] = '\0';
+	return mst_delay_new(&opt, out, &why);
 }
 #define SPECS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -35,7 +35,7 @@ static struct mst_delay *delay_of(uint64_t seed, uint32_t rank, const char *cons
 	struct mst_delay *d;
 
 	if (delay_new(seed, rank, spec, &d) != 0)
-		fprintf(stderr, "%s\n", why);
+		fprintf(stderr, "%s\n", why.text);
 	CU_ASSERT_FATAL(d != NULL);
 	return d;
 }
@@ -240,11 +240,11 @@ static void a_bad_spec_is_quoted(void)
 		CU_ASSERT(delay_new(1, 9, SPECS("const:5", bad[i]), &d) == -EINVAL);
 		CU_ASSERT(d == NULL);
 		snprintf(quoted, sizeof(quoted), "delay \"%s\": ", bad[i]);
-		CU_ASSERT(strncmp(why, quoted, strlen(quoted)) == 0);
+		CU_ASSERT(strncmp(why.text, quoted, strlen(quoted)) == 0);
 	}
 	CU_ASSERT(delay_new(1, 0, SPECS("uniform:5"), &d) == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(why, "delay \"uniform:5\": has to be uniform:LO,HI, in decimal "
-				    "numbers from 0 on");
+	CU_ASSERT_STRING_EQUAL(why.text, "delay \"uniform:5\": has to be uniform:LO,HI, in decimal "
+					 "numbers from 0 on");
 }
 
 static void specs_that_contradict_are_refused(void)
@@ -252,13 +252,14 @@ static void specs_that_contradict_are_refused(void)
 	struct mst_delay *d;
 
 	CU_ASSERT(delay_new(1, 0, SPECS("const:5", "exp:5"), &d) == -EINVAL);
-	CU_ASSERT_STRING_EQUAL(why, "delay \"exp:5\": \"const:5\" is already given for all ranks");
+	CU_ASSERT_STRING_EQUAL(why.text,
+			       "delay \"exp:5\": \"const:5\" is already given for all ranks");
 	CU_ASSERT(delay_new(1, 0, SPECS("3:const:5", "3:exp:5"), &d) == -EINVAL);
 	CU_ASSERT(delay_new(1, 0, SPECS("const:5", "mix:0,1", "mix:0,2"), &d) == -EINVAL);
 	CU_ASSERT(delay_new(1, 0, SPECS("mix:0.1,5"), &d) == -EINVAL);
 	CU_ASSERT(delay_new(1, 0, SPECS("0:const:5", "mix:0.1,5"), &d) == -EINVAL);
 	CU_ASSERT(delay_new(1, 0, SPECS("0:const:5", "1:mix:0.1,5"), &d) == -EINVAL);
-	CU_ASSERT(strstr(why, "give one beside it") != NULL);
+	CU_ASSERT(strstr(why.text, "give one beside it") != NULL);
 	CU_ASSERT(delay_new(1, 0, SPECS("0:const:5", "1:const:5"), &d) == 0);
 	mst_delay_free(d);
 }
@@ -307,7 +308,7 @@ static void many_ranks_have_the_delays_of_each(void)
 	(void)snprintf(of_all, sizeof(of_all), "trace:%s/trace", folder.root);
 	const char *const spec[] = { of_all, "3:exp:20", NULL };
 	struct mst_delay_options opt = { .spec = spec, .spec_count = 2, .rank = 1, .seed = 7 };
-	CU_ASSERT_FATAL(mst_delay_new_each(&opt, 3, each, why, sizeof(why)) == 0);
+	CU_ASSERT_FATAL(mst_delay_new_each(&opt, 3, each, &why) == 0);
 	for (uint32_t i = 0; i < 3; i++) {
 		CU_ASSERT_FATAL(delay_new(7, 1 + i, spec, &one) == 0);
 		for (int draw = 0; draw < 5; draw++)
@@ -317,7 +318,7 @@ static void many_ranks_have_the_delays_of_each(void)
 	}
 	const char *const bad[] = { of_all, "3:trace:no-such-file", NULL };
 	opt.spec = bad;
-	CU_ASSERT_EQUAL(mst_delay_new_each(&opt, 3, each, why, sizeof(why)), -ENOENT);
+	CU_ASSERT_EQUAL(mst_delay_new_each(&opt, 3, each, &why), -ENOENT);
 	fix_folder_free(&folder);
 }
 
@@ -346,14 +347,14 @@ static void a_bad_trace_is_named_with_its_line(void)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CU_ASSERT(trace_new(bad[i].text, strlen(bad[i].text), 0, &d) == -EINVAL);
-		CU_ASSERT(strstr(why, "delay \"trace:/tmp/muster-test-") == why);
-		CU_ASSERT(strstr(why, bad[i].why) != NULL);
+		CU_ASSERT(strstr(why.text, "delay \"trace:/tmp/muster-test-") == why.text);
+		CU_ASSERT(strstr(why.text, bad[i].why) != NULL);
 	}
 	memset(long_line + strlen(long_line), '0', sizeof(long_line) - strlen(long_line));
 	CU_ASSERT(trace_new(long_line, sizeof(long_line), 0, &d) == -EINVAL);
 	CU_ASSERT(TRACE("step,worker,ready_us\n0,0,1\0\n", 0, &d) == -EINVAL);
 	CU_ASSERT(delay_new(1, 0, SPECS("trace:no-such-file"), &d) == -ENOENT);
-	CU_ASSERT(strstr(why, "delay \"trace:no-such-file\": cannot open the file") != NULL);
+	CU_ASSERT(strstr(why.text, "delay \"trace:no-such-file\": cannot open the file") != NULL);
 	CU_ASSERT(delay_new(1, 0, SPECS("trace:/"), &d) == -EISDIR);
 	CU_ASSERT(delay_new(1, 1, SPECS("0:trace:no-such-file"), &d) == 0);
 	mst_delay_free(d);

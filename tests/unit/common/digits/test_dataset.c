@@ -10,7 +10,7 @@
 #include "common/digits/dataset.h"
 
 static char directory[] = "digits_dataset.XXXXXX"; /* in the working directory */
-static char why[8192];
+static struct mst_reason why;
 
 static const char *const names[] = { "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte",
 				     "train-images-idx3-ubyte", "train-labels-idx1-ubyte" };
@@ -62,11 +62,11 @@ static void refused(int rc, const char *words)
 {
 	struct mst_dataset d;
 
-	why[0] = '\0';
-	CU_ASSERT_EQUAL(mst_dataset_load(directory, &d, why, sizeof(why)), rc);
-	if (strstr(why, words))
+	why.text[0] = '\0';
+	CU_ASSERT_EQUAL(mst_dataset_load(directory, &d, &why), rc);
+	if (strstr(why.text, words))
 		return;
-	printf("\n    \"%s\" lacks \"%s\"", why, words);
+	printf("\n    \"%s\" lacks \"%s\"", why.text, words);
 	CU_FAIL("the sentence lacks the words");
 }
 
@@ -78,7 +78,7 @@ static void one_pair_is_split_four_to_one(void)
 	clear();
 	put_images(T10K_IMAGES, 12, 3);
 	put_labels(T10K_LABELS, 12, 5);
-	CU_ASSERT_EQUAL_FATAL(mst_dataset_load(directory, &d, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_dataset_load(directory, &d, &why), 0);
 	CU_ASSERT_EQUAL(d.image_pixels, 6);
 	CU_ASSERT_EQUAL(d.train.count, 10);
 	CU_ASSERT_EQUAL(d.test.count, 2);
@@ -98,7 +98,7 @@ static void of_two_pairs_one_trains_and_one_tests(void)
 	put_labels(T10K_LABELS, 3, 1);
 	put_images(TRAIN_IMAGES, 6, 3);
 	put_labels(TRAIN_LABELS, 6, 9);
-	CU_ASSERT_EQUAL_FATAL(mst_dataset_load(directory, &d, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_dataset_load(directory, &d, &why), 0);
 	CU_ASSERT_EQUAL(d.train.count, 6);
 	CU_ASSERT_EQUAL(d.train.labels[5], 9);
 	CU_ASSERT_EQUAL(d.test.count, 3);

@@ -21,7 +21,7 @@ static const uint8_t labels_gz[] = { 0x1f, 0x8b, 0x08, 0x00, 0x00, 0x00, 0x00, 0
 				     0xf8, 0x3e, 0x4e, 0x0b, 0x00, 0x00, 0x00 };
 
 static char path[] = "digits_idx.XXXXXX"; /* in the working directory */
-static char why[512];
+static struct mst_reason why;
 
 static void write_bytes(const uint8_t *bytes, size_t len)
 {
@@ -39,12 +39,12 @@ static void refused(const uint8_t *bytes, size_t len, enum mst_idx_kind kind, in
 	struct mst_idx idx;
 
 	write_bytes(bytes, len);
-	why[0] = '\0';
-	CU_ASSERT_EQUAL(mst_idx_init(path, kind, &idx, why, sizeof(why)), rc);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, path));
-	if (strstr(why, words))
+	why.text[0] = '\0';
+	CU_ASSERT_EQUAL(mst_idx_init(path, kind, &idx, &why), rc);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, path));
+	if (strstr(why.text, words))
 		return;
-	printf("\n    \"%s\" lacks \"%s\"", why, words);
+	printf("\n    \"%s\" lacks \"%s\"", why.text, words);
 	CU_FAIL("the sentence lacks the words");
 }
 
@@ -53,7 +53,7 @@ static void images_come_as_they_lie(void)
 	struct mst_idx idx;
 
 	write_bytes(images, sizeof(images));
-	CU_ASSERT_EQUAL_FATAL(mst_idx_init(path, MST_IDX_IMAGES, &idx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_idx_init(path, MST_IDX_IMAGES, &idx, &why), 0);
 	CU_ASSERT_EQUAL(idx.count, 2);
 	CU_ASSERT_EQUAL(idx.rows, 2);
 	CU_ASSERT_EQUAL(idx.columns, 3);
@@ -66,7 +66,7 @@ static void gzip_is_read_like_plain(void)
 	struct mst_idx idx;
 
 	write_bytes(labels_gz, sizeof(labels_gz));
-	CU_ASSERT_EQUAL_FATAL(mst_idx_init(path, MST_IDX_LABELS, &idx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_idx_init(path, MST_IDX_LABELS, &idx, &why), 0);
 	CU_ASSERT_EQUAL(idx.count, 3);
 	CU_ASSERT_EQUAL(memcmp(idx.bytes, (uint8_t[]){ 7, 2, 1 }, 3), 0);
 	mst_idx_fini(&idx);
@@ -83,7 +83,7 @@ static void a_file_longer_than_the_first_read_is_whole(void)
 	for (uint32_t i = 0; i < count; i++)
 		bytes[8 + i] = (uint8_t)(i * 7 + i / 256);
 	write_bytes(bytes, 8 + count);
-	CU_ASSERT_EQUAL_FATAL(mst_idx_init(path, MST_IDX_LABELS, &idx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_idx_init(path, MST_IDX_LABELS, &idx, &why), 0);
 	CU_ASSERT_EQUAL_FATAL(idx.count, count);
 	CU_ASSERT_EQUAL(memcmp(idx.bytes, bytes + 8, count), 0);
 	mst_idx_fini(&idx);
@@ -176,11 +176,10 @@ static void a_file_that_cannot_be_read_says_why(void)
 {
 	struct mst_idx idx;
 
-	CU_ASSERT_EQUAL(mst_idx_init("no/such/file", MST_IDX_LABELS, &idx, why, sizeof(why)),
-			-ENOENT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "no/such/file: cannot be opened: No such file"));
-	CU_ASSERT_EQUAL(mst_idx_init(".", MST_IDX_LABELS, &idx, why, sizeof(why)), -EISDIR);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "cannot be read: Is a directory"));
+	CU_ASSERT_EQUAL(mst_idx_init("no/such/file", MST_IDX_LABELS, &idx, &why), -ENOENT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "no/such/file: cannot be opened: No such file"));
+	CU_ASSERT_EQUAL(mst_idx_init(".", MST_IDX_LABELS, &idx, &why), -EISDIR);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "cannot be read: Is a directory"));
 }
 
 static CU_TestInfo cases[] = {

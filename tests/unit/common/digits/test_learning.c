@@ -159,7 +159,7 @@ static CU_TestInfo cases[] = {
 
 static int get_data(int argc, char **argv)
 {
-	char why[8192] = "no memory";
+	struct mst_reason why = { "no memory" };
 	int rc;
 
 	if (argc == 3 && strcmp(argv[1], "mnist") == 0) {
@@ -167,12 +167,12 @@ static int get_data(int argc, char **argv)
 			printf("skipped: no MNIST files in %s\n", argv[2]);
 			return UT_SKIP;
 		}
-		rc = mst_dataset_load(argv[2], &data, why, sizeof(why));
+		rc = mst_dataset_load(argv[2], &data, &why);
 	} else {
 		rc = mst_dataset_draw(1, &data);
 	}
 	if (rc)
-		fprintf(stderr, "%s\n", why);
+		fprintf(stderr, "%s\n", why.text);
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 

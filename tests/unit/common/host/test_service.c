@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What reaches a service manager, and whom its watchdog is for. */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 static struct fix_folder folder;
 static struct mst_service service;
-static char why[256];
+static struct mst_reason why;
 
 /* A manager's socket at this address; a name after @ is abstract. */
 static int manager(const char *address)
@@ -41,7 +42,7 @@ static void a_message_arrives_at(const char *address)
 	int s = manager(address);
 	char got[32] = "";
 
-	CU_ASSERT_EQUAL_FATAL(mst_service_open(&service, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_service_open(&service, &why), 0);
 	CU_ASSERT_TRUE(mst_service_tell(&service, "READY=1\n"));
 	CU_ASSERT_EQUAL(recv(s, got, sizeof(got) - 1, 0), 8);
 	CU_ASSERT_STRING_EQUAL(got, "READY=1\n");
@@ -66,7 +67,7 @@ static void without_a_manager_all_is_told_and_nothing_bites(void)
 {
 	forget();
 	setenv("WATCHDOG_USEC", "1000", 1);
-	CU_ASSERT_EQUAL(mst_service_open(&service, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_service_open(&service, &why), 0);
 	CU_ASSERT_EQUAL(service.watchdog_ns, 0);
 	CU_ASSERT_TRUE(mst_service_tell(&service, "READY=1\n"));
 	mst_service_close(&service);
@@ -80,7 +81,7 @@ static void a_manager_that_takes_nothing_does_not_block(void)
 
 	(void)snprintf(address, sizeof(address), "@muster-test-%d", (int)getpid());
 	int s = manager(address);
-	CU_ASSERT_EQUAL_FATAL(mst_service_open(&service, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_service_open(&service, &why), 0);
 	while (told < 100000 && mst_service_tell(&service, "WATCHDOG=1\n"))
 		told++;
 	CU_ASSERT(told > 0 && told < 100000);
@@ -95,7 +96,7 @@ static uint64_t watchdog_of(const char *us, const char *pid)
 	setenv("NOTIFY_SOCKET", "/nowhere", 1);
 	setenv("WATCHDOG_USEC", us, 1);
 	setenv("WATCHDOG_PID", pid, 1);
-	CU_ASSERT_EQUAL(mst_service_open(&service, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_service_open(&service, &why), 0);
 	mst_service_close(&service);
 	forget();
 	return service.watchdog_ns;
@@ -125,8 +126,8 @@ static void an_address_that_is_none_is_named(void)
 	for (const char *const *bad = (const char *const[]){ "vsock:2:1", "/", longest, NULL };
 	     *bad != NULL; bad++) {
 		setenv("NOTIFY_SOCKET", *bad, 1);
-		CU_ASSERT_EQUAL(mst_service_open(&service, why, sizeof(why)), -EINVAL);
-		CU_ASSERT_PTR_NOT_NULL(strstr(why, "NOTIFY_SOCKET is \""));
+		CU_ASSERT_EQUAL(mst_service_open(&service, &why), -EINVAL);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "NOTIFY_SOCKET is \""));
 		CU_ASSERT_TRUE(mst_service_tell(&service, "READY=1\n"));
 		mst_service_close(&service);
 	}

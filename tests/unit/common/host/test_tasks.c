@@ -199,13 +199,13 @@ static void no_process_is_looked_at_where_the_whole_host_has_few(void)
 
 static void the_real_host_lets_this_test_start_something(void)
 {
-	char why[512] = "";
+	struct mst_reason why = { "" };
 
-	CU_ASSERT_EQUAL(mst_host_tasks_check("nobody", 0, NULL, why, sizeof(why)), 0);
-	CU_ASSERT_EQUAL(mst_host_tasks_check("one thread", 1, NULL, why, sizeof(why)), 0);
-	CU_ASSERT_STRING_EQUAL(why, "");
-	CU_ASSERT_STRING_EQUAL(mst_host_tasks_failed(-ENOMEM, why, sizeof(why)), strerror(ENOMEM));
-	CU_ASSERT_PTR_NOT_NULL(strstr(mst_host_tasks_failed(-EAGAIN, why, sizeof(why)), "ulimit"));
+	CU_ASSERT_EQUAL(mst_host_tasks_check("nobody", 0, NULL, &why), 0);
+	CU_ASSERT_EQUAL(mst_host_tasks_check("one thread", 1, NULL, &why), 0);
+	CU_ASSERT_STRING_EQUAL(why.text, "");
+	CU_ASSERT_STRING_EQUAL(mst_host_tasks_failed(-ENOMEM, &why), strerror(ENOMEM));
+	CU_ASSERT_PTR_NOT_NULL(strstr(mst_host_tasks_failed(-EAGAIN, &why), "ulimit"));
 }
 
 static CU_TestInfo cases[] = {

@@ -17,7 +17,7 @@
 #define OTHER "nobody"
 
 static struct mst_user user;
-static char why[256];
+static struct mst_reason why;
 
 /* Return: what the child does, from 0 to 255. */
 static int in_child(int (*body)(void))
@@ -37,18 +37,19 @@ static void users_are_found_by_name(void)
 {
 	struct mst_user found;
 
-	CU_ASSERT_EQUAL(mst_user_find("nobody-has-this", &found, why, sizeof(why)), -ENOENT);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "there is no user \"nobody-has-this\" on this host"));
-	CU_ASSERT_EQUAL(mst_user_find("", &found, why, sizeof(why)), -ENOENT);
-	CU_ASSERT_EQUAL(mst_user_find("root", &found, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "the user \"root\" has all rights of root"));
-	CU_ASSERT_EQUAL_FATAL(mst_user_find(OTHER, &found, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_user_find("nobody-has-this", &found, &why), -ENOENT);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(why.text, "there is no user \"nobody-has-this\" on this host"));
+	CU_ASSERT_EQUAL(mst_user_find("", &found, &why), -ENOENT);
+	CU_ASSERT_EQUAL(mst_user_find("root", &found, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "the user \"root\" has all rights of root"));
+	CU_ASSERT_EQUAL_FATAL(mst_user_find(OTHER, &found, &why), 0);
 	CU_ASSERT(found.uid != 0 && strcmp(found.name, OTHER) == 0);
 }
 
 static int becomes(void)
 {
-	return -mst_user_become(&user, why, sizeof(why));
+	return -mst_user_become(&user, &why);
 }
 
 /* A permitted capability is in effect as soon as the process says so. */
@@ -138,8 +139,8 @@ static CU_TestInfo root[] = {
 
 int main(void)
 {
-	if (mst_user_find(OTHER, &user, why, sizeof(why)) != 0) {
-		printf("skipped: %s\n", why);
+	if (mst_user_find(OTHER, &user, &why) != 0) {
+		printf("skipped: %s\n", why.text);
 		return UT_SKIP;
 	}
 	return ut_main("user", geteuid() == 0 ? root : anybody);

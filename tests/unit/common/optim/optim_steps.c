@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "common/base/rand.h"
+#include "common/base/reason.h"
 #include "tests/unit/common/optim/optim_case.h"
 
 #define ELEMS 67 /* odd, so that vector loops have a rest */
@@ -77,11 +78,11 @@ int main(int argc, char **argv)
 {
 	struct mst_optimizer o;
 	struct mst_rand rand;
-	char why[256];
+	struct mst_reason why;
 
-	if (argc != 4 || mst_optimizer_parse(argv[1], &o, why, sizeof(why)) != 0) {
+	if (argc != 4 || mst_optimizer_parse(argv[1], &o, &why) != 0) {
 		fprintf(stderr, "%s\n",
-			argc == 4 ? why : "usage: optim_steps OPTIMIZER STEPS SEED");
+			argc == 4 ? why.text : "usage: optim_steps OPTIMIZER STEPS SEED");
 		return EXIT_FAILURE;
 	}
 	printf("figures");

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "tests/unit/common/optim/optim_case.h"
 #include "tests/ut.h"
 
@@ -17,7 +18,8 @@ static void every_row_is_whole(void)
 {
 	const struct mst_optim *row;
 	struct mst_optimizer o;
-	char text[MST_OPTIM_EXAMPLE_LEN], why[256];
+	char text[MST_OPTIM_EXAMPLE_LEN];
+	struct mst_reason why;
 
 	for (unsigned i = 0; (row = mst_optim_row(i)) != NULL; i++) {
 		CU_ASSERT(strlen(row->name) < MST_OPTIM_NAME_LEN && row->help != NULL);
@@ -26,7 +28,7 @@ static void every_row_is_whole(void)
 			CU_ASSERT_PTR_NOT_NULL(row->apply[isa]);
 		/* Its example is the row with all of its fallbacks, which are in range. */
 		(void)mst_optim_example(row, text);
-		CU_ASSERT_EQUAL(mst_optimizer_parse(text, &o, why, sizeof(why)), 0);
+		CU_ASSERT_EQUAL(mst_optimizer_parse(text, &o, &why), 0);
 		CU_ASSERT_PTR_EQUAL(o.row, row);
 		for (uint32_t k = 0; k < mst_optim_parameters(row); k++) {
 			CU_ASSERT_EQUAL(o.parameter[k], row->parameter[k].fallback);
@@ -39,16 +41,16 @@ static void every_row_is_whole(void)
 static void an_optimizer_takes_what_it_leaves_out_from_the_default(void)
 {
 	struct mst_optimizer o;
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT(mst_optimizer_parse("sgd", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_optimizer_parse("sgd", &o, &why) == 0);
 	CU_ASSERT(is(&o, "sgd") && o.parameter[MST_SGD_LR] == 0.1 &&
 		  o.parameter[MST_SGD_MOMENTUM] == 0.9);
-	CU_ASSERT(mst_optimizer_parse("sgd:lr=0.5", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_optimizer_parse("sgd:lr=0.5", &o, &why) == 0);
 	CU_ASSERT(o.parameter[MST_SGD_LR] == 0.5 && o.parameter[MST_SGD_MOMENTUM] == 0.9);
-	CU_ASSERT(mst_optimizer_parse("sgd:momentum=0,lr=1e-3", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_optimizer_parse("sgd:momentum=0,lr=1e-3", &o, &why) == 0);
 	CU_ASSERT(o.parameter[MST_SGD_LR] == 1e-3 && o.parameter[MST_SGD_MOMENTUM] == 0);
-	CU_ASSERT(mst_optimizer_parse("add", &o, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_optimizer_parse("add", &o, &why) == 0);
 	CU_ASSERT(is(&o, "add"));
 }
 
@@ -91,11 +93,11 @@ static void a_bad_optimizer_is_told_what_is_wrong(void)
 		{ "sgd,lr=0.1", "\"sgd,lr=0.1\" is neither" },
 	};
 	struct mst_optimizer o = { .parameter = { 7 } };
-	char why[256];
+	struct mst_reason why;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		CU_ASSERT(mst_optimizer_parse(bad[i].text, &o, why, sizeof(why)) == -EINVAL);
-		CU_ASSERT(strstr(why, bad[i].why) != NULL && o.parameter[MST_SGD_LR] == 7);
+		CU_ASSERT(mst_optimizer_parse(bad[i].text, &o, &why) == -EINVAL);
+		CU_ASSERT(strstr(why.text, bad[i].why) != NULL && o.parameter[MST_SGD_LR] == 7);
 	}
 }
 
@@ -136,11 +138,11 @@ static void a_figure_that_cannot_train_is_refused(void)
 		{ "sgd:decay=-1e-4", "decay -0.0001 has to be at least 0" },
 	};
 	struct mst_optimizer o;
-	char why[256];
+	struct mst_reason why;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		CU_ASSERT(mst_optimizer_parse(bad[i].text, &o, why, sizeof(why)) == -EINVAL);
-		CU_ASSERT(strstr(why, bad[i].why) != NULL);
+		CU_ASSERT(mst_optimizer_parse(bad[i].text, &o, &why) == -EINVAL);
+		CU_ASSERT(strstr(why.text, bad[i].why) != NULL);
 	}
 }
 
@@ -152,19 +154,19 @@ static void an_appointed_optimizer_is_checked(void)
 			    none[MST_PARAMETERS_MAX] = { 0.5, (double)NAN };
 	uint32_t all = mst_optim_parameters(mst_optim_find("sgd"));
 	struct mst_optimizer o = { .row = NULL };
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", bad, all, &o, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(strstr(why, "momentum 1 has to be") != NULL);
-	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", none, all, &o, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", good, 1, &o, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(strstr(why, "figures, not 1") != NULL);
-	CU_ASSERT_EQUAL(mst_optimizer_take("lion", good, all, &o, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(strstr(why, "\"lion\" is neither") != NULL);
+	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", bad, all, &o, &why), -EINVAL);
+	CU_ASSERT(strstr(why.text, "momentum 1 has to be") != NULL);
+	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", none, all, &o, &why), -EINVAL);
+	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", good, 1, &o, &why), -EINVAL);
+	CU_ASSERT(strstr(why.text, "figures, not 1") != NULL);
+	CU_ASSERT_EQUAL(mst_optimizer_take("lion", good, all, &o, &why), -EINVAL);
+	CU_ASSERT(strstr(why.text, "\"lion\" is neither") != NULL);
 	CU_ASSERT_PTR_NULL(o.row);
-	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", good, all, &o, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_take("sgd", good, all, &o, &why), 0);
 	CU_ASSERT(is(&o, "sgd") && o.parameter[MST_SGD_LR] == 0.5);
-	CU_ASSERT_EQUAL(mst_optimizer_take("add", good, 0, &o, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_take("add", good, 0, &o, &why), 0);
 }
 
 static void states_are_kept_where_a_figure_asks_for_them(void)
@@ -172,13 +174,13 @@ static void states_are_kept_where_a_figure_asks_for_them(void)
 	struct mst_optimizer with = optim_case_sgd(0.1, 0.9), without = optim_case_sgd(0.1, 0);
 	struct mst_optimizer add = { .row = mst_optim_find("add") }, none = { .row = NULL };
 	struct mst_optimizer rms;
-	char why[256];
+	struct mst_reason why;
 
 	CU_ASSERT_EQUAL(mst_optimizer_states(&with), 1);
 	CU_ASSERT_EQUAL(mst_optimizer_states(&without), 0);
-	CU_ASSERT_EQUAL(mst_optimizer_parse("rmsprop", &rms, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_parse("rmsprop", &rms, &why), 0);
 	CU_ASSERT_EQUAL(mst_optimizer_states(&rms), 2);
-	CU_ASSERT_EQUAL(mst_optimizer_parse("rmsprop:momentum=0", &rms, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_optimizer_parse("rmsprop:momentum=0", &rms, &why), 0);
 	CU_ASSERT_EQUAL(mst_optimizer_states(&rms), 1);
 	CU_ASSERT_EQUAL(mst_optimizer_states(&add), 0);
 	CU_ASSERT_EQUAL(mst_optimizer_states(&none), 0);
@@ -201,9 +203,9 @@ static void scalars_of(const char *optimizer, uint64_t version, float scalar[MST
 {
 	struct mst_optim_version v = { .version = version, .lr_scale = 0.5 };
 	struct mst_optimizer o;
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(optimizer, &o, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(optimizer, &o, &why), 0);
 	mst_optimizer_scalars(&o, &v, scalar);
 }
 
@@ -264,9 +266,9 @@ static float trust_of(const char *text, double theta, double direction, float de
 {
 	struct mst_squares squares = { 0 };
 	struct mst_optimizer o;
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(text, &o, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(text, &o, &why), 0);
 	CU_ASSERT(mst_optimizer_reduces(&o) && mst_optimizer_trusts(&o));
 	mst_exact_add(&squares.theta, theta);
 	mst_exact_add(&squares.direction, direction);

@@ -11,11 +11,11 @@
 static struct mst_schedule read(const char *text)
 {
 	struct mst_schedule s;
-	char why[256] = "";
+	struct mst_reason why = { "" };
 
-	int rc = mst_schedule_parse(text, &s, why, sizeof(why));
+	int rc = mst_schedule_parse(text, &s, &why);
 	if (rc != 0)
-		printf("\n%s: %s\n", text, why);
+		printf("\n%s: %s\n", text, why.text);
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
 	return s;
 }
@@ -130,11 +130,11 @@ static void what_is_wrong_is_said(void)
 {
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		struct mst_schedule s;
-		char why[256] = "";
-		CU_ASSERT_EQUAL(mst_schedule_parse(wrong[i].text, &s, why, sizeof(why)), -EINVAL);
-		bool says = strstr(why, wrong[i].says) != NULL;
+		struct mst_reason why = { "" };
+		CU_ASSERT_EQUAL(mst_schedule_parse(wrong[i].text, &s, &why), -EINVAL);
+		bool says = strstr(why.text, wrong[i].says) != NULL;
 		if (!says)
-			printf("\n%s: %s\n", wrong[i].text, why);
+			printf("\n%s: %s\n", wrong[i].text, why.text);
 		CU_ASSERT(says);
 	}
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/rand.h"
+#include "common/base/reason.h"
 #include "common/kernels/select.h"
 #include "tests/unit/common/optim/optim_case.h"
 #include "tests/ut.h"
@@ -54,9 +55,9 @@ static float number(struct mst_rand *rand)
 static void draw(struct mst_rand *rand, const char *optimizer, struct step_case *c)
 {
 	struct mst_optim_version v = { .version = 1 + mst_rand_below(rand, 50), .lr_scale = 0.5 };
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(optimizer, &c->o, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(optimizer, &c->o, &why), 0);
 	mst_optimizer_figures(&c->o, &c->figures);
 	mst_optimizer_scalars(&c->o, &v, c->figures.scalar);
 	for (size_t i = 0; i < ELEMS; i++) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "common/wire/message_fields.h"
 #include "tests/unit/common/wire/wire_case.h"
 #include "tests/ut.h"

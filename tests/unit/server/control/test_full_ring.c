@@ -54,7 +54,7 @@ static void begin(void)
 	struct mst_plane_cfg cfg = { .options = &options,
 				     .stream = &mst_tcp,
 				     .transport = &mst_shm };
-	char why[512];
+	struct mst_reason why;
 
 	full = false;
 	ahead_ns = 0;
@@ -62,8 +62,8 @@ static void begin(void)
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &options), 0);
 	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
 		CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, set[i][0], set[i][1]), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_server_options_check(&options, why, sizeof(why)), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &plane, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_server_options_check(&options, &why), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &plane, &why), 0);
 }
 
 static void hang_up(struct control_client *c)

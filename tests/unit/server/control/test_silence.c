@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "server/cluster/peer.h"
 #include "server/control/members/following.h"
 #include "server/control/members/leading.h"
@@ -58,7 +59,7 @@ static void begin(enum mst_conn_event is)
 	static int peer;
 	struct mst_frontend_cfg cfg = { .stream = &stream, .members = 2 };
 	struct mst_requests_cfg requests = { 1, 4, 2 };
-	char why[256];
+	struct mst_reason why;
 
 	options = (struct mst_server_options){
 		.job = "test", .servers = 2, .workers = 1, .lease_ns = LEASE
@@ -73,7 +74,7 @@ static void begin(enum mst_conn_event is)
 	passes = 0;
 	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&base.job.requests, &requests), 0);
 	mst_requests_open(&base.job.requests, NULL);
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, &why), 0);
 	conn = mst_frontend_adopt(&base.front, (struct mst_stream *)&peer, "10.0.0.7:5", is);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(conn);
 	conn->server = 1;
@@ -156,7 +157,7 @@ static void a_follower_that_is_silent_for_longer_is_given_up_by_its_name(void)
 	pass(step_leader, LEASE, LIVES);
 	pass(step_leader, SERVER_LEASE, AWAY);
 	CU_ASSERT(has_lost_follower());
-	CU_ASSERT_STRING_EQUAL(base.job.server_loss,
+	CU_ASSERT_STRING_EQUAL(base.job.server_loss.text,
 			       "server 1 of 2 (10.0.0.7:5) was silent for 15 s "
 			       "(--server-lease): stopped, or cut off");
 	end();
@@ -192,7 +193,7 @@ static void a_leader_that_is_silent_for_longer_is_given_up_by_its_name(void)
 	pass(step_follower, SERVER_LEASE, AWAY);
 	CU_ASSERT_EQUAL(base.job.state, MST_JOB_FAILED);
 	CU_ASSERT_STRING_EQUAL(
-		base.job.why,
+		base.job.why.text,
 		"the leader was silent for 15 s (--server-lease): stopped, or cut off");
 	end();
 }
@@ -204,14 +205,14 @@ static void what_is_typed_holds(void)
 	pass(step_leader, 8 * LEASE - STEP, AWAY);
 	CU_ASSERT_FALSE(has_lost_follower());
 	pass(step_leader, STEP, AWAY);
-	CU_ASSERT_PTR_NOT_NULL(strstr(base.job.server_loss, "for 40 s (--server-lease)"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(base.job.server_loss.text, "for 40 s (--server-lease)"));
 	end();
 	begin(MST_CONN_LEADS);
 	options.server_lease_ns = 8 * LEASE;
 	pass(step_follower, 8 * LEASE - STEP, AWAY);
 	CU_ASSERT_FALSE(mst_job_is_over(&base.job));
 	pass(step_follower, STEP, AWAY);
-	CU_ASSERT_PTR_NOT_NULL(strstr(base.job.why, "for 40 s (--server-lease)"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(base.job.why.text, "for 40 s (--server-lease)"));
 	end();
 }
 

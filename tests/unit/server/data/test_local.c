@@ -68,9 +68,9 @@ static void begin(enum mst_loss on_loss)
 				      .lease_ns = MST_SECOND,
 				      .join_until_ns = MST_NEVER,
 				      .norm_limit = 100 };
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL_FATAL(mst_rule_parse("bsp", &cfg.rule, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_rule_parse("bsp", &cfg.rule, &why), 0);
 	cfg.rule.on_loss = on_loss;
 	cfg.rule.min_workers = 1;
 	CU_ASSERT_EQUAL_FATAL(mst_local_new(&cfg, NULL, &decider), 0);

@@ -70,9 +70,9 @@ struct job_figures {
 static void fill_ledger(const struct job_figures *f, struct mst_ledger_cfg *out)
 {
 	struct mst_rule rule = { .divide = true, .min_workers = 1 };
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL_FATAL(mst_rule_parse("bsp", &rule, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_rule_parse("bsp", &rule, &why), 0);
 	*out = (struct mst_ledger_cfg){
 		.workers = f->workers,
 		.shards = f->servers,

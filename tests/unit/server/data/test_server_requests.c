@@ -25,9 +25,9 @@ static void begin(void)
 	struct mst_lane_figures figures = { 64, 4, 4, 2, WORKERS, false };
 	struct mst_server_cfg cfg = { .transport = &mst_shm, .notify = notify };
 	struct mst_rule rule = { .divide = true, .min_workers = 1 };
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL_FATAL(mst_rule_parse("bsp", &rule, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_rule_parse("bsp", &rule, &why), 0);
 	cfg.ledger = (struct mst_ledger_cfg){ .workers = WORKERS,
 					      .shards = 1,
 					      .slots = 2,

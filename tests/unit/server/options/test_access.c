@@ -35,22 +35,22 @@ static void beyond_loopback_it_takes_certificates_or_the_users_word(void)
 {
 	struct mst_access_facts facts = { .address = "10.1.0.1:17077", .reach = MST_REACH_BEYOND };
 	enum mst_access access;
-	char why[512];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "--listen 10.1.0.1:17077 is beyond loopback"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "muster key new DIR"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "--insecure"));
+	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "--listen 10.1.0.1:17077 is beyond loopback"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "muster key new DIR"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "--insecure"));
 	facts.joins = true;
-	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "--join 10.1.0.1:17077"));
+	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "--join 10.1.0.1:17077"));
 	facts.insecure = true;
-	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, &why), 0);
 	CU_ASSERT_EQUAL(access, MST_ACCESS_INSECURE);
 	facts.has_certificates = true;
-	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, &why), -EINVAL);
 	facts.insecure = false;
-	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, &why), 0);
 	CU_ASSERT_EQUAL(access, MST_ACCESS_CERTIFICATES);
 }
 
@@ -58,16 +58,16 @@ static void on_loopback_a_server_starts_and_says_who_may_join(void)
 {
 	struct mst_access_facts facts = { .address = "127.0.0.1:1", .reach = MST_REACH_LOOPBACK };
 	enum mst_access access;
-	char why[512];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, &why), 0);
 	CU_ASSERT_EQUAL(access, MST_ACCESS_LOCAL);
 	facts.insecure = true; /* a script may say it anywhere; here nobody else gets in by it */
-	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, &why), 0);
 	CU_ASSERT_EQUAL(access, MST_ACCESS_LOCAL);
 	facts.insecure = false;
 	facts.has_certificates = true;
-	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_access_judge(&facts, &access, &why), 0);
 	CU_ASSERT_EQUAL(access, MST_ACCESS_CERTIFICATES);
 }
 

@@ -9,12 +9,12 @@
 #include "tests/ut.h"
 
 static struct mst_cpus cpus;
-static char why[256];
+static struct mst_reason why;
 
 static int parse(const char *text)
 {
-	why[0] = '\0';
-	return mst_cpus_parse(text, &cpus, why, sizeof(why));
+	why.text[0] = '\0';
+	return mst_cpus_parse(text, &cpus, &why);
 }
 
 static void auto_pins_nowhere(void)
@@ -45,7 +45,7 @@ static void what_is_no_list_is_refused_with_a_reason(void)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CU_ASSERT_EQUAL(parse(bad[i]), -EINVAL);
-		CU_ASSERT_PTR_NOT_NULL(strstr(why, bad[i]));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, bad[i]));
 	}
 }
 

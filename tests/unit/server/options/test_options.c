@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "muster/muster.h"
 #include "server/options/options.h"
 #include "tests/policies.h"
@@ -13,7 +14,7 @@
 struct options_case {
 	struct mst_options options;
 	struct mst_server_options fields;
-	char why[512];
+	struct mst_reason why;
 };
 
 /* Reads the flags over the defaults, then checks all. Return: the first failure. */
@@ -27,9 +28,9 @@ static int flags_check(struct options_case *w, const char *const *flag)
 	CU_ASSERT_FATAL(mst_options_init(&w->options, mst_server_table, &w->fields) == 0);
 	int rc = mst_options_argv(&w->options, argc, argv, &operand);
 	if (rc == 0)
-		rc = mst_server_options_check(&w->fields, w->why, sizeof(w->why));
+		rc = mst_server_options_check(&w->fields, &w->why);
 	else
-		snprintf(w->why, sizeof(w->why), "%s", w->options.why);
+		mst_reason_set(&w->why, "%s", w->options.why.text);
 	return rc;
 }
 
@@ -40,7 +41,7 @@ static bool accepts(const char *const *flag)
 
 	mst_options_free(&w.options);
 	if (rc != 0)
-		fprintf(stderr, "refused: %s\n", w.why);
+		fprintf(stderr, "refused: %s\n", w.why.text);
 	return rc == 0;
 }
 
@@ -52,9 +53,9 @@ static bool refuses(const char *says, const char *const *flag)
 	mst_options_free(&w.options);
 	if (rc == 0)
 		fprintf(stderr, "accepted, though: %s\n", says);
-	else if (strstr(w.why, says) == NULL)
-		fprintf(stderr, "\"%s\" is not in: %s\n", says, w.why);
-	return rc == -EINVAL && strstr(w.why, says) != NULL;
+	else if (strstr(w.why.text, says) == NULL)
+		fprintf(stderr, "\"%s\" is not in: %s\n", says, w.why.text);
+	return rc == -EINVAL && strstr(w.why.text, says) != NULL;
 }
 #define FLAGS(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
@@ -90,7 +91,7 @@ static void stop_timeout_is_what_the_user_says(void)
 	CU_ASSERT(mst_server_options_stop_timeout(&w.fields, 7) == UINT64_C(500000000));
 	mst_options_free(&w.options);
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--stop-timeout", "0")) == -EINVAL);
-	CU_ASSERT(strstr(w.options.why, "or auto") != NULL);
+	CU_ASSERT(strstr(w.options.why.text, "or auto") != NULL);
 	mst_options_free(&w.options);
 }
 
@@ -102,7 +103,7 @@ static void join_timeout_may_be_never(void)
 	CU_ASSERT(mst_server_options_join_until(&w.fields, 5) == MST_NEVER);
 	mst_options_free(&w.options);
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--join-timeout", "0")) == -EINVAL);
-	CU_ASSERT(strstr(w.options.why, "or never") != NULL);
+	CU_ASSERT(strstr(w.options.why.text, "or never") != NULL);
 	mst_options_free(&w.options);
 }
 
@@ -169,7 +170,7 @@ static struct mst_rule rule_of(const char *const *flag)
 	struct options_case w;
 
 	CU_ASSERT_EQUAL(flags_check(&w, flag), 0);
-	CU_ASSERT_EQUAL(mst_server_options_rule(&w.fields, &policy, w.why, sizeof(w.why)), 0);
+	CU_ASSERT_EQUAL(mst_server_options_rule(&w.fields, &policy, &w.why), 0);
 	mst_options_free(&w.options);
 	return policy.rule;
 }
@@ -180,8 +181,7 @@ static const char *optimizer_of(const char *const *flag)
 	struct options_case w;
 
 	CU_ASSERT_EQUAL(flags_check(&w, flag), 0);
-	CU_ASSERT_EQUAL(mst_server_options_optimizer(&w.fields, &optimizer, w.why, sizeof(w.why)),
-			0);
+	CU_ASSERT_EQUAL(mst_server_options_optimizer(&w.fields, &optimizer, &w.why), 0);
 	mst_options_free(&w.options);
 	return optimizer.row->name;
 }
@@ -340,11 +340,11 @@ static void the_fabric_is_verbs_defaults_unless_told(void)
 {
 	struct mst_fabric fabric, usual = MST_FABRIC_DEFAULT;
 	struct options_case w;
-	char why[256];
+	struct mst_reason why;
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5")) == 0);
 	CU_ASSERT_STRING_EQUAL(mst_server_options_scheme(&w.fields), "shm");
-	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, &why) == 0);
 	CU_ASSERT(fabric.addresses == NULL && fabric.devices == NULL);
 	CU_ASSERT(fabric.gid_index == -1 && fabric.pkey == -1);
 	CU_ASSERT(fabric.traffic_class == 0 && fabric.service_level == 0);
@@ -357,7 +357,7 @@ static void the_fabric_is_as_told(void)
 {
 	struct mst_fabric fabric;
 	struct options_case w;
-	char why[256];
+	struct mst_reason why;
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--transport", "verbs", "--data-address",
 					"10.0.0.1,fd00::1", "--device", "mlx5_0,mlx5_1:2",
@@ -366,7 +366,7 @@ static void the_fabric_is_as_told(void)
 					"--retries", "6", "--relaxed-ordering", "--huge-pages",
 					"off", "--shm-group", "4711")) == 0);
 	CU_ASSERT_STRING_EQUAL(mst_server_options_scheme(&w.fields), "verbs");
-	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, &why) == 0);
 	CU_ASSERT_STRING_EQUAL(fabric.addresses, "10.0.0.1,fd00::1");
 	CU_ASSERT_STRING_EQUAL(fabric.devices, "mlx5_0,mlx5_1:2");
 	CU_ASSERT(fabric.gid_index == 0 && fabric.pkey == 0x8001);
@@ -380,16 +380,16 @@ static void a_spread_is_a_weight_for_each_server(void)
 {
 	uint32_t weights[MST_SERVERS_MAX];
 	struct options_case w;
-	char why[256];
+	struct mst_reason why;
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "16")) == 0);
 	CU_ASSERT(w.fields.join == NULL);
-	CU_ASSERT(mst_server_options_partition(&w.fields, weights, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_server_options_partition(&w.fields, weights, &why) == 0);
 	for (uint32_t i = 0; i < MST_SERVERS_MAX; i++)
 		CU_ASSERT_EQUAL(weights[i], 1);
 	mst_options_free(&w.options);
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--servers", "3", "--partition", "2,1,1000")) == 0);
-	CU_ASSERT(mst_server_options_partition(&w.fields, weights, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_server_options_partition(&w.fields, weights, &why) == 0);
 	CU_ASSERT(weights[0] == 2 && weights[1] == 1 && weights[2] == 1000);
 	mst_options_free(&w.options);
 }

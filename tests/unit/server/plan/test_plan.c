@@ -18,7 +18,7 @@ static struct mst_options parsed;
 static struct mst_terms terms;
 static struct mst_plan_cfg cfg;
 static struct mst_plan leader;
-static char why[512];
+static struct mst_reason why;
 
 /* @words: options and their values, ended by NULL. */
 static void type(const char *const words[])
@@ -30,7 +30,7 @@ static void type(const char *const words[])
 		argv[argc] = (char *)(uintptr_t)words[argc - 1];
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &typed), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_argv(&parsed, argc, argv, &operand), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_terms_read(&typed, &terms, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_terms_read(&typed, &terms, &why), 0);
 	cfg = (struct mst_plan_cfg){ &typed, &terms, &mst_shm, 8 };
 }
 
@@ -40,7 +40,7 @@ static int plan_elems(uint64_t elems)
 				     .result_type = MUSTER_BF16,
 				     .table = { .tensors = RUNS, .runs = RUNS } };
 
-	return mst_plan_leader(&cfg, &vector, &leader, why, sizeof(why));
+	return mst_plan_leader(&cfg, &vector, &leader, &why);
 }
 
 static void end(void)
@@ -102,7 +102,7 @@ static void a_vector_too_short_to_be_shared_is_refused_with_figures(void)
 {
 	TYPE("--workers", "4", "--servers", "3");
 	CU_ASSERT_EQUAL(plan_elems(4096), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "4096 elements cannot be shared by 3 servers"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "4096 elements cannot be shared by 3 servers"));
 	end();
 }
 

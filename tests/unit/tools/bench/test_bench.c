@@ -285,13 +285,13 @@ static void sizes_fit_the_servers(void)
 	char *two[] = { "bench", "--servers", "2", NULL };
 	static const uint64_t sizes[] = { 4 << 10, 64 << 10, 1 << 20, 25 << 20, 100 << 20 };
 	static struct mst_bench_line line;
-	char why[512] = "";
+	struct mst_reason why = { "" };
 
-	CU_ASSERT_EQUAL(mst_bench_line_init(&line, 1, two, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_bench_line_init(&line, 1, two, &why), 0);
 	CU_ASSERT_EQUAL(line.bytes_count, 5);
 	CU_ASSERT_EQUAL(memcmp(line.bytes, sizes, sizeof(sizes)), 0);
 	mst_bench_line_fini(&line);
-	CU_ASSERT_EQUAL(mst_bench_line_init(&line, 3, two, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_bench_line_init(&line, 3, two, &why), 0);
 	CU_ASSERT_EQUAL(line.bytes_count, 4);
 	CU_ASSERT_EQUAL(memcmp(line.bytes, sizes + 1, sizeof(sizes) - sizeof(sizes[0])), 0);
 	mst_bench_line_fini(&line);

@@ -221,7 +221,7 @@ static void certificates_are_looked_at_where_they_are_named(void)
 	doctor_wish.role = MST_DOCTOR_SERVER;
 	doctor_judge();
 	DOCTOR_SAYS("identity", "", MST_FINDING_FAIL, "not the role server", "worker", "key show");
-	DOCTOR_TEXT(doctor_facts.certificate_why, "cannot read x.pem");
+	DOCTOR_TEXT(doctor_facts.certificate_why.text, "cannot read x.pem");
 	doctor_judge();
 	DOCTOR_SAYS("identity", "", MST_FINDING_FAIL, "cannot be used", "x.pem", "muster key new");
 }
@@ -231,12 +231,12 @@ static void a_directory_that_does_not_do_fails(void)
 	doctor_host();
 	doctor_judge();
 	DOCTOR_SAYS("directory", "", MST_FINDING_OK, "/run/user/1000/muster", "", "");
-	DOCTOR_TEXT(doctor_facts.directory_why,
+	DOCTOR_TEXT(doctor_facts.directory_why.text,
 		    "the directory /x has mode 0755, and: it must not; chmod");
 	doctor_judge();
 	DOCTOR_SAYS("directory", "", MST_FINDING_FAIL, "no place", "and: it must not", "chmod");
 	CU_ASSERT_STRING_EQUAL(doctor_finding("directory", "")->mend, "chmod");
-	DOCTOR_TEXT(doctor_facts.directory_why, "something");
+	DOCTOR_TEXT(doctor_facts.directory_why.text, "something");
 	doctor_judge();
 	DOCTOR_SAYS("directory", "", MST_FINDING_FAIL, "no place", "something", "XDG_RUNTIME_DIR");
 }

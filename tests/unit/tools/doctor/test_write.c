@@ -21,7 +21,7 @@ static struct mst_findings found;
 static void a_loopback_tells_its_figures(void)
 {
 	CU_ASSERT_EQUAL(mst_write_loopback(&side, LONG_NS, &report), 0);
-	CU_ASSERT_STRING_EQUAL(report.why, "");
+	CU_ASSERT_STRING_EQUAL(report.why.text, "");
 	CU_ASSERT_EQUAL(report.wrong_bytes, 0);
 	CU_ASSERT_TRUE(report.latency_ns > 0 && report.latency_ns < LONG_NS);
 	CU_ASSERT_TRUE(report.bytes_per_s > 1e4);
@@ -163,7 +163,7 @@ static void a_peer_that_is_gone_is_told(void)
 	memcpy(address, mst_write_peer_address(peer), sizeof(address));
 	mst_write_peer_close(peer);
 	CU_ASSERT_EQUAL(mst_write_test(&side, address, LONG_NS, &report), -ECONNREFUSED);
-	CU_ASSERT_STRING_NOT_EQUAL(report.why, "");
+	CU_ASSERT_STRING_NOT_EQUAL(report.why.text, "");
 }
 
 static void a_peer_that_is_silent_is_not_waited_for(void)
@@ -174,7 +174,7 @@ static void a_peer_that_is_silent_is_not_waited_for(void)
 	CU_ASSERT_EQUAL(mst_write_test(&side, mst_write_peer_address(peer), 100 * MST_MS, &report),
 			-ETIMEDOUT);
 	CU_ASSERT_TRUE(mst_now_ns() - begin < LONG_NS);
-	CU_ASSERT_STRING_NOT_EQUAL(report.why, "");
+	CU_ASSERT_STRING_NOT_EQUAL(report.why.text, "");
 	mst_write_peer_close(peer);
 }
 
@@ -234,7 +234,7 @@ static void a_test_that_failed_says_why_and_what_to_do(void)
 		struct mst_doctor_try t = { .check = row[i].check,
 					    .subject = "rxe0/1",
 					    .error = row[i].error,
-					    .report = { .why = "the reason" } };
+					    .report = { .why = { "the reason" } } };
 		const struct mst_finding *f = say(&t);
 		CU_ASSERT_EQUAL(f->level, MST_FINDING_FAIL);
 		CU_ASSERT_STRING_EQUAL(f->cause, "the reason");

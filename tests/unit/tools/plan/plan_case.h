@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "tests/ut.h"
 #include "tools/plan/arrivals.h"
 
 #define PLAN_CASE_TRACE "step,worker,ready_us\n"
 #define PLAN_CASE_RECORDING "rank,version,start_us,ready_us,verdict\n"
 
-static char plan_case_why[400];
+static struct mst_reason plan_case_why;
 
 /* Reads @len bytes. Return: what the reader returns. */
 static inline int plan_case_read(const char *text, size_t len, const struct mst_rows_cfg *cfg,
@@ -23,8 +24,8 @@ static inline int plan_case_read(const char *text, size_t len, const struct mst_
 	CU_ASSERT_FATAL(f != NULL);
 	CU_ASSERT_FATAL(fwrite(text, 1, len, f) == len);
 	rewind(f);
-	plan_case_why[0] = '\0';
-	int rc = mst_rows_read(f, cfg, out, plan_case_why, sizeof(plan_case_why));
+	plan_case_why.text[0] = '\0';
+	int rc = mst_rows_read(f, cfg, out, &plan_case_why);
 	(void)fclose(f);
 	return rc;
 }
@@ -44,7 +45,7 @@ static inline int plan_case_arrivals(const char *text, struct mst_arrivals *out)
 
 	if (rc != 0)
 		return rc;
-	rc = mst_arrivals_new(&rows, out, plan_case_why, sizeof(plan_case_why));
+	rc = mst_arrivals_new(&rows, out, &plan_case_why);
 	mst_rows_free(&rows);
 	return rc;
 }

@@ -29,7 +29,7 @@ static void advise(uint32_t steps, uint32_t ranks, made_time *time)
 				.known = true,
 				.counted = true,
 			};
-	CU_ASSERT_EQUAL_FATAL(mst_arrivals_new(&rows, &a, plan_case_why, sizeof(plan_case_why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_arrivals_new(&rows, &a, &plan_case_why), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_plan_advise(&a, 1, &advice), 0);
 	mst_rows_free(&rows);
 }

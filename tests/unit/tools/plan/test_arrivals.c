@@ -22,9 +22,9 @@ static bool refuses(const char *named, const char *text)
 {
 	int rc = plan_case_arrivals(text, &a);
 
-	if (rc == -EINVAL && strstr(plan_case_why, named) != NULL)
+	if (rc == -EINVAL && strstr(plan_case_why.text, named) != NULL)
 		return true;
-	printf("    %d: %s\n", rc, plan_case_why);
+	printf("    %d: %s\n", rc, plan_case_why.text);
 	return false;
 }
 

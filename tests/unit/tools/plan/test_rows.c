@@ -19,9 +19,9 @@ static bool refuses(const char *named, const char *text)
 {
 	int rc = plan_case_rows(text, &rows);
 
-	if (rc == -EINVAL && strstr(plan_case_why, named) != NULL)
+	if (rc == -EINVAL && strstr(plan_case_why.text, named) != NULL)
 		return true;
-	printf("    %d: %s\n", rc, plan_case_why);
+	printf("    %d: %s\n", rc, plan_case_why.text);
 	return false;
 }
 
@@ -113,7 +113,7 @@ static void a_file_that_is_no_trace_is_refused_by_its_line(void)
 	line[100] = '\0';
 	CU_ASSERT(refuses("line 1: it has more than 32 columns", line));
 	CU_ASSERT_EQUAL(plan_case_read("step\0,", 6, &(struct mst_rows_cfg){ 0 }, &rows), -EINVAL);
-	CU_ASSERT_STRING_EQUAL(plan_case_why, "line 1: there is a byte 0x00: this is no text");
+	CU_ASSERT_STRING_EQUAL(plan_case_why.text, "line 1: there is a byte 0x00: this is no text");
 }
 
 static void a_row_that_is_none_is_refused_by_its_line(void)
@@ -148,7 +148,7 @@ static void more_rows_than_there_is_room_for_are_refused(void)
 		memcpy(text + len, row, sizeof(row) - 1);
 	CU_ASSERT_EQUAL(plan_case_read(text, len, &(struct mst_rows_cfg){ .to = 9 }, &rows),
 			-EINVAL);
-	CU_ASSERT_STRING_EQUAL(plan_case_why,
+	CU_ASSERT_STRING_EQUAL(plan_case_why.text,
 			       "line 4194306: there are more than 4194304 rows: read a part of the "
 			       "steps, with --from and --to");
 	free(text);

@@ -49,10 +49,10 @@ static void begin(struct mst_sim_orders orders)
 {
 	static const char *const spec = "const:20";
 	struct mst_delay_options delay = { .spec = &spec, .spec_count = 1 };
-	char why[256];
+	struct mst_reason why;
 
 	w = (struct mst_sim_worker){ .servers = 1, .samples = 1, .batch = { .micro = 4 } };
-	CU_ASSERT_FATAL(mst_delay_new(&delay, &w.delay, why, sizeof(why)) == 0);
+	CU_ASSERT_FATAL(mst_delay_new(&delay, &w.delay, &why) == 0);
 	mst_sim_worker_join(&w, &act);
 	w.who.incarnation = 1;
 	mst_sim_worker_told(&w, &(struct mst_decision){ .kind = MST_DO_ADMIT, .who = { 0, 1 } }, 0,

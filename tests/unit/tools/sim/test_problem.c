@@ -5,45 +5,44 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "tools/sim/learn/curve.h"
 #include "tools/sim/problem/problem.h"
 
 #define DIM_MAX 64u
 
 static struct mst_sim_problem_spec spec;
-static char why[512];
+static struct mst_reason why;
 
 static struct mst_sim_problem *make(const char *text)
 {
 	struct mst_sim_problem *p = NULL;
 
-	CU_ASSERT_EQUAL_FATAL(mst_sim_problem_parse(text, &spec, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sim_problem_parse(text, &spec, &why), 0);
 	spec.seed = 5;
-	CU_ASSERT_EQUAL_FATAL(mst_sim_problem_new(&spec, &p, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sim_problem_new(&spec, &p, &why), 0);
 	return p;
 }
 
 static void refused(const char *text, const char *clause)
 {
-	CU_ASSERT_EQUAL(mst_sim_problem_parse(text, &spec, why, sizeof(why)), -EINVAL);
-	if (strstr(why, clause) == NULL)
-		printf("(\"%s\") ", why);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, clause));
+	CU_ASSERT_EQUAL(mst_sim_problem_parse(text, &spec, &why), -EINVAL);
+	if (strstr(why.text, clause) == NULL)
+		printf("(\"%s\") ", why.text);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, clause));
 }
 
 static void what_is_left_out_has_its_default(void)
 {
-	CU_ASSERT_EQUAL_FATAL(
-		mst_sim_problem_parse("quadratic:dim=7,noise=0.5", &spec, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sim_problem_parse("quadratic:dim=7,noise=0.5", &spec, &why), 0);
 	CU_ASSERT_EQUAL(spec.parameter[MST_SIM_QUADRATIC_DIM], 7);
 	CU_ASSERT_EQUAL(spec.parameter[MST_SIM_QUADRATIC_NOISE], 0.5);
 	CU_ASSERT_EQUAL(spec.parameter[MST_SIM_QUADRATIC_COND], 10);
 	CU_ASSERT_EQUAL(spec.parameter[MST_SIM_BATCH], 8);
-	CU_ASSERT_EQUAL_FATAL(
-		mst_sim_problem_parse("digits:/a/b,hidden=3", &spec, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sim_problem_parse("digits:/a/b,hidden=3", &spec, &why), 0);
 	CU_ASSERT_STRING_EQUAL(spec.directory, "/a/b");
 	CU_ASSERT_EQUAL(spec.parameter[MST_SIM_DIGITS_HIDDEN], 3);
-	CU_ASSERT_EQUAL_FATAL(mst_sim_problem_parse("digits", &spec, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sim_problem_parse("digits", &spec, &why), 0);
 	CU_ASSERT_STRING_EQUAL(spec.directory, "");
 }
 

@@ -7,13 +7,13 @@
 
 static struct mst_sim_changes changes;
 static struct mst_sim_switches switches;
-static char why[512];
+static struct mst_reason why;
 
 static int read(enum mst_sim_change_kind kind, const char *text)
 {
 	struct mst_option_list list = { .count = 1, .item = { text } };
 
-	return mst_sim_changes_read(&changes, kind, &list, why, sizeof(why));
+	return mst_sim_changes_read(&changes, kind, &list, &why);
 }
 
 static void begin(void)
@@ -31,7 +31,7 @@ static int order(const char *kill, const char *freeze, const char *join)
 		CU_ASSERT(read(MST_SIM_FREEZE, freeze) == 0);
 	if (join != NULL)
 		CU_ASSERT(read(MST_SIM_JOIN, join) == 0);
-	return mst_sim_changes_order(&changes, why, sizeof(why));
+	return mst_sim_changes_order(&changes, &why);
 }
 
 static void changes_come_in_order_of_time(void)
@@ -53,22 +53,24 @@ static void what_is_no_rank_and_time_is_refused(void)
 	begin();
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CU_ASSERT(read(MST_SIM_KILL, bad[i]) != 0);
-		CU_ASSERT(strstr(why, "--kill") != NULL && strstr(why, "3@20s") != NULL);
+		CU_ASSERT(strstr(why.text, "--kill") != NULL && strstr(why.text, "3@20s") != NULL);
 	}
 	CU_ASSERT(read(MST_SIM_FREEZE, "8@5s") != 0);
-	CU_ASSERT_STRING_EQUAL(why, "option --freeze: \"8@5s\": the ranks of 8 workers are 0 to 7");
+	CU_ASSERT_STRING_EQUAL(why.text,
+			       "option --freeze: \"8@5s\": the ranks of 8 workers are 0 to 7");
 	CU_ASSERT_EQUAL(changes.count, 0);
 }
 
 static void what_cannot_happen_is_refused(void)
 {
 	CU_ASSERT(order(NULL, NULL, "3@5s") != 0);
-	CU_ASSERT(strstr(why, "--join: rank 3 at 5.00 s: this rank has not been killed") != NULL);
+	CU_ASSERT(strstr(why.text, "--join: rank 3 at 5.00 s: this rank has not been killed") !=
+		  NULL);
 	CU_ASSERT(order("3@9s", NULL, "3@5s") != 0);
 	CU_ASSERT(order("3@5s", "3@9s", NULL) != 0);
-	CU_ASSERT(strstr(why, "already been killed") != NULL);
+	CU_ASSERT(strstr(why.text, "already been killed") != NULL);
 	CU_ASSERT(order("3@5s", NULL, "3@5s") != 0);
-	CU_ASSERT(strstr(why, "at the same time") != NULL);
+	CU_ASSERT(strstr(why.text, "at the same time") != NULL);
 	CU_ASSERT(order("3@9s", "3@5s", "3@10s") == 0);
 	CU_ASSERT(order("3@9s", "3@5s", "3@7s") == 0);
 }
@@ -85,7 +87,8 @@ static void a_nap_has_a_length(void)
 	CU_ASSERT_EQUAL(changes.at[0].length_ns, 200 * MST_MS);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		CU_ASSERT(read(MST_SIM_NAP, bad[i]) != 0);
-		CU_ASSERT(strstr(why, "--nap") != NULL && strstr(why, "3@20s,200ms") != NULL);
+		CU_ASSERT(strstr(why.text, "--nap") != NULL &&
+			  strstr(why.text, "3@20s,200ms") != NULL);
 	}
 	CU_ASSERT(read(MST_SIM_KILL, "3@20s,200ms") != 0);
 }
@@ -94,18 +97,18 @@ static void who_is_alive_may_take_a_nap(void)
 {
 	CU_ASSERT(order("3@9s", NULL, "3@10s") == 0);
 	CU_ASSERT(read(MST_SIM_NAP, "3@5s,10s") == 0 && read(MST_SIM_NAP, "3@11s,1s") == 0);
-	CU_ASSERT(mst_sim_changes_order(&changes, why, sizeof(why)) == 0);
+	CU_ASSERT(mst_sim_changes_order(&changes, &why) == 0);
 	CU_ASSERT(read(MST_SIM_NAP, "3@9500ms,1s") == 0);
-	CU_ASSERT(mst_sim_changes_order(&changes, why, sizeof(why)) != 0);
-	CU_ASSERT(strstr(why, "--nap: rank 3 at 9.50 s: this rank has already been killed") !=
+	CU_ASSERT(mst_sim_changes_order(&changes, &why) != 0);
+	CU_ASSERT(strstr(why.text, "--nap: rank 3 at 9.50 s: this rank has already been killed") !=
 		  NULL);
 	CU_ASSERT(order(NULL, "3@9s", NULL) == 0);
 	CU_ASSERT(read(MST_SIM_NAP, "3@10s,1s") == 0);
-	CU_ASSERT(mst_sim_changes_order(&changes, why, sizeof(why)) != 0);
-	CU_ASSERT(strstr(why, "frozen") != NULL);
+	CU_ASSERT(mst_sim_changes_order(&changes, &why) != 0);
+	CU_ASSERT(strstr(why.text, "frozen") != NULL);
 	begin();
 	CU_ASSERT(read(MST_SIM_NAP, "3@5s,1s") == 0 && read(MST_SIM_JOIN, "3@9s") == 0);
-	CU_ASSERT(mst_sim_changes_order(&changes, why, sizeof(why)) != 0);
+	CU_ASSERT(mst_sim_changes_order(&changes, &why) != 0);
 }
 
 static int read_switches(const char *first, const char *second)
@@ -115,7 +118,7 @@ static int read_switches(const char *first, const char *second)
 	struct mst_rule base = { .divide = true, .patience_ns = 7 };
 
 	switches.count = 0;
-	return mst_sim_switches_read(&switches, &list, &base, why, sizeof(why));
+	return mst_sim_switches_read(&switches, &list, &base, &why);
 }
 
 static void switches_come_in_order_of_versions(void)
@@ -131,14 +134,14 @@ static void switches_come_in_order_of_versions(void)
 static void what_is_no_policy_and_version_is_refused(void)
 {
 	CU_ASSERT(read_switches("async", NULL) != 0);
-	CU_ASSERT(strstr(why, "async@500") != NULL);
+	CU_ASSERT(strstr(why.text, "async@500") != NULL);
 	CU_ASSERT(read_switches("async@", NULL) != 0);
 	CU_ASSERT(read_switches("async@-1", NULL) != 0);
 	CU_ASSERT(read_switches("async@5s", NULL) != 0);
 	CU_ASSERT(read_switches("asink@5", NULL) != 0);
-	CU_ASSERT(strstr(why, "--switch: \"asink@5\": unknown policy \"asink\"") != NULL);
+	CU_ASSERT(strstr(why.text, "--switch: \"asink@5\": unknown policy \"asink\"") != NULL);
 	CU_ASSERT(read_switches("async@5", "bsp@5") != 0);
-	CU_ASSERT(strstr(why, "another switch at version 5") != NULL);
+	CU_ASSERT(strstr(why.text, "another switch at version 5") != NULL);
 }
 
 static CU_TestInfo cases[] = {

@@ -23,7 +23,7 @@
 #define LOG_MAX 4000u
 
 static const char *const delay[] = { "exp:20" };
-static char why[512];
+static struct mst_reason why;
 
 /* What was asked for, and what was given. */
 static struct training_log {
@@ -89,7 +89,7 @@ static struct mst_sim_cfg cfg_of(const char *policy, uint32_t workers)
 				 .patience_ns = 300 * MST_SECOND,
 				 .min_workers = 1 };
 
-	CU_ASSERT_EQUAL_FATAL(mst_rule_parse(policy, &rule, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_rule_parse(policy, &rule, &why), 0);
 	return (struct mst_sim_cfg){
 		.policy = policy,
 		.ledger = { .workers = workers,
@@ -116,7 +116,7 @@ static void run(const struct mst_sim_cfg *cfg, struct mst_sim_figures *f)
 {
 	memset(&seen, 0, sizeof(seen));
 	CU_ASSERT_EQUAL_FATAL(mst_sim_figures_init(f, cfg->ledger.workers), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_sim_run(cfg, f, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sim_run(cfg, f, &why), 0);
 	CU_ASSERT(f->ended && !mst_finish_failed(f->why));
 }
 
@@ -247,8 +247,7 @@ static void local_steps_push_their_difference(void)
 	struct mst_sim_cfg cfg = counting_cfg("local:2", WORKERS);
 
 	cfg.delay = equal;
-	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse("add", &cfg.ledger.optimizer, why, sizeof(why)),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse("add", &cfg.ledger.optimizer, &why), 0);
 	run(&cfg, &f);
 	CU_ASSERT_DOUBLE_EQUAL((double)seen.end[0], -2.25 + COMMITS * 0.2, 1e-4);
 	CU_ASSERT_DOUBLE_EQUAL((double)(seen.on[WORKERS][0] - seen.on[0][0]), 0.1, 1e-6);
@@ -263,8 +262,7 @@ static void elastic_averaging_moves_worker_and_centre(void)
 	struct mst_sim_cfg cfg = counting_cfg("easgd:2,0.3", 1);
 	double worker = -2.25, centre = -2.25;
 
-	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse("add", &cfg.ledger.optimizer, why, sizeof(why)),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse("add", &cfg.ledger.optimizer, &why), 0);
 	run(&cfg, &f);
 	for (unsigned i = 0; i < COMMITS; i++) {
 		worker += 2 * 0.1;
@@ -300,8 +298,7 @@ static void each_policy_trains_to_its_end(void)
 		struct mst_sim_cfg cfg = cfg_of(policy_rows[i].text, 8);
 		if (cfg.ledger.rule.deltas)
 			CU_ASSERT_EQUAL_FATAL(
-				mst_optimizer_parse("add", &cfg.ledger.optimizer, why, sizeof(why)),
-				0);
+				mst_optimizer_parse("add", &cfg.ledger.optimizer, &why), 0);
 		run(&cfg, &f);
 		CU_ASSERT_EQUAL(f.commits, COMMITS);
 		CU_ASSERT_EQUAL(f.curve.count, 21);
@@ -315,9 +312,9 @@ static void a_norm_is_clipped_as_by_servers(void)
 	struct mst_sim_figures f;
 	struct mst_sim_cfg cfg = cfg_of("bsp", WORKERS);
 
-	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse("sgd:lr=1,momentum=0,clip=0.5",
-						  &cfg.ledger.optimizer, why, sizeof(why)),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_optimizer_parse("sgd:lr=1,momentum=0,clip=0.5", &cfg.ledger.optimizer, &why),
+		0);
 	cfg.ledger.shards = 3;
 	cfg.ledger.commits_max = 1;
 	run(&cfg, &f);
@@ -345,8 +342,7 @@ static void moves_with_its_norm(const char *optimizer, double rate)
 	struct mst_sim_figures f;
 	struct mst_sim_cfg cfg = cfg_of("bsp", 1);
 
-	CU_ASSERT_EQUAL_FATAL(
-		mst_optimizer_parse(optimizer, &cfg.ledger.optimizer, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_optimizer_parse(optimizer, &cfg.ledger.optimizer, &why), 0);
 	cfg.ledger.shards = 3; /* the norms of tensors do not depend on them */
 	run(&cfg, &f);
 	for (unsigned v = 0; v + 1 < COMMITS; v++) {
@@ -397,7 +393,7 @@ static void a_version_that_overflows_ends_the_job(void)
 	problem.ops = &growing;
 	cfg.ledger.optimizer = optim_case_sgd(1e9, 0);
 	CU_ASSERT_EQUAL_FATAL(mst_sim_figures_init(&f, WORKERS), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_sim_run(&cfg, &f, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sim_run(&cfg, &f, &why), 0);
 	CU_ASSERT(f.ended && f.why == MST_FINISH_SPOILT && f.commits < 10);
 	mst_sim_figures_fini(&f);
 	problem.ops = &ops;

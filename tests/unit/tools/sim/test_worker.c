@@ -40,14 +40,14 @@ static void open_worker(uint32_t servers, uint32_t checks)
 {
 	const char *spec = "const:20";
 	struct mst_delay_options delay = { .spec = &spec, .spec_count = 1, .rank = RANK };
-	char why[256];
+	struct mst_reason why;
 
 	w = (struct mst_sim_worker){ .who = { .rank = RANK },
 				     .servers = servers,
 				     .checks = checks,
 				     .samples = 1,
 				     .batch = { .micro = 4 } };
-	CU_ASSERT_FATAL(mst_delay_new(&delay, &w.delay, why, sizeof(why)) == 0);
+	CU_ASSERT_FATAL(mst_delay_new(&delay, &w.delay, &why) == 0);
 	mst_sim_worker_join(&w, &act);
 }
 

@@ -14,7 +14,7 @@
 
 static const char *const delay[] = { "exp:20", "4:const:50" };
 static struct mst_sim_figures f;
-static char why[512];
+static struct mst_reason why;
 
 /* Three servers, and a network in which everything takes some time. */
 static struct mst_sim_cfg cfg_of(const struct mst_rule *rule)
@@ -52,7 +52,7 @@ static struct mst_sim_cfg cfg_of(const struct mst_rule *rule)
 static void run(const struct mst_sim_cfg *cfg)
 {
 	CU_ASSERT_FATAL(mst_sim_figures_init(&f, WORKERS) == 0);
-	CU_ASSERT_EQUAL_FATAL(mst_sim_run(cfg, &f, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_sim_run(cfg, &f, &why), 0);
 }
 
 static void ends_well(const char *policy)
@@ -143,8 +143,8 @@ static void the_rule_may_change_between_any_two_policies(void)
 		const struct mst_rule *from = &policy_rows[i / POLICY_ROWS].rule;
 		struct mst_sim_cfg cfg = cfg_of(from);
 		struct mst_sim_switch change = { 50, cfg.ledger.rule };
-		CU_ASSERT(mst_rule_parse(policy_rows[i % POLICY_ROWS].text, &change.rule, why,
-					 sizeof(why)) == 0);
+		CU_ASSERT(mst_rule_parse(policy_rows[i % POLICY_ROWS].text, &change.rule, &why) ==
+			  0);
 		cfg.ledger.slots = 2;
 		cfg.change_of_rule = &change;
 		cfg.change_of_rule_count = 1;
@@ -204,8 +204,8 @@ static void wrong_delays_are_told(void)
 	cfg.delay = wrong;
 	cfg.delay_count = 1;
 	CU_ASSERT_FATAL(mst_sim_figures_init(&f, WORKERS) == 0);
-	CU_ASSERT(mst_sim_run(&cfg, &f, why, sizeof(why)) < 0);
-	CU_ASSERT(strstr(why, "nope") != NULL);
+	CU_ASSERT(mst_sim_run(&cfg, &f, &why) < 0);
+	CU_ASSERT(strstr(why.text, "nope") != NULL);
 	mst_sim_figures_fini(&f);
 }
 

@@ -107,14 +107,14 @@ static void begin(void)
 					.members = MEMBERS,
 					.workers = MEMBERS,
 					.ops = &ops };
-	char why[256];
+	struct mst_reason why;
 
 	callers = members = gone_members = gone_before = 0;
 	wrong[0] = '\0';
 	takes = true;
 	now_ns = MST_SECOND;
 	open_fence();
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, &why), 0);
 }
 
 static void end(void)

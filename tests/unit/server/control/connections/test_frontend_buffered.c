@@ -103,12 +103,12 @@ static void begin(void)
 	};
 	struct mst_message beat = { .kind = MST_MSG_HEARTBEAT };
 	uint64_t one = 1;
-	char why[256];
+	struct mst_reason why;
 
 	(void)signal(SIGALRM, give_up);
 	peer.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	peer.length = (size_t)mst_message_encode(&beat, peer.frame, sizeof(peer.frame));
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, &why), 0);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(mst_frontend_adopt(&front, &peer, "peer", MST_CONN_HELLO));
 	peer.left = MESSAGES;
 	CU_ASSERT_EQUAL_FATAL(write(peer.fd, &one, sizeof(one)), (ssize_t)sizeof(one));

@@ -161,11 +161,11 @@ static void begin(void)
 					.members = MEMBERS,
 					.workers = MEMBERS,
 					.ops = &owner };
-	char why[256];
+	struct mst_reason why;
 
 	now_ns = MST_SECOND;
 	takes = true;
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&front, &cfg, &why), 0);
 	for (uint32_t rank = 0; rank < MEMBERS; rank++)
 		conn[rank] = admit(&stream[rank], (struct mst_identity){ rank, 1 });
 	receives = looks = accepts = messages = gone_members = 0;

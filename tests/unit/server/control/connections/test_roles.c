@@ -35,14 +35,14 @@ static void begin(void)
 	struct mst_plane_cfg cfg = { .options = &options,
 				     .stream = &stream,
 				     .transport = &mst_shm };
-	char why[512];
+	struct mst_reason why;
 
 	stream = mst_tcp;
 	stream.principal = principal;
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &options), 0);
 	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
 		CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, set[i][0], set[i][1]), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &plane, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &plane, &why), 0);
 }
 
 static void end(void)
@@ -223,17 +223,16 @@ static void who_has_proven_nothing_may_all(void)
 static void a_leader_is_believed_as_a_server_alone(void)
 {
 	struct mst_conn c = { .role = MST_CONN_LEAD };
-	char why[MST_REASON_LEN];
+	struct mst_reason why;
 
 	c.principal.roles = MST_ROLES_ALL & ~(uint32_t)MST_ROLE_SERVER;
 	for (uint32_t kind = 0; kind < KINDS; kind++) {
 		if (mst_body_of(kind) != NULL)
-			CU_ASSERT_FALSE(
-				mst_roles_allow(&c, (enum mst_message_kind)kind, why, sizeof(why)));
+			CU_ASSERT_FALSE(mst_roles_allow(&c, (enum mst_message_kind)kind, &why));
 	}
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "may not lead this server"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "may not lead this server"));
 	c.principal.roles = MST_ROLE_SERVER;
-	CU_ASSERT(mst_roles_allow(&c, MST_MSG_APPOINT, why, sizeof(why)));
+	CU_ASSERT(mst_roles_allow(&c, MST_MSG_APPOINT, &why));
 }
 
 int main(void)

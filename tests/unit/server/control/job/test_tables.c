@@ -11,18 +11,18 @@
 #define SECOND "rank 4 (10.0.0.2:6, process 8)"
 
 static const struct mst_table table = { 3, 0, 9, 11, 22, 0 };
-static char why[MST_REASON_LEN];
+static struct mst_reason why;
 
 /* Is @second refused where @first has been given, in a sentence that says @what? */
 static bool refused(const struct mst_table *first, const struct mst_table *second, const char *what)
 {
 	struct mst_tables t = { 0 };
 
-	CU_ASSERT_EQUAL(mst_tables_check(&t, first, FIRST, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, first, FIRST, &why), 0);
 	mst_tables_take(&t, first, FIRST);
-	return mst_tables_check(&t, second, SECOND, why, sizeof(why)) == -EINVAL &&
-	       strstr(why, what) != NULL && strstr(why, FIRST) != NULL &&
-	       strstr(why, SECOND) != NULL;
+	return mst_tables_check(&t, second, SECOND, &why) == -EINVAL &&
+	       strstr(why.text, what) != NULL && strstr(why.text, FIRST) != NULL &&
+	       strstr(why.text, SECOND) != NULL;
 }
 
 static bool accepted(const struct mst_table *first, const struct mst_table *second)
@@ -30,7 +30,7 @@ static bool accepted(const struct mst_table *first, const struct mst_table *seco
 	struct mst_tables t = { 0 };
 
 	mst_tables_take(&t, first, FIRST);
-	return mst_tables_check(&t, second, SECOND, why, sizeof(why)) == 0;
+	return mst_tables_check(&t, second, SECOND, &why) == 0;
 }
 
 static void the_same_table_is_accepted(void)
@@ -68,9 +68,9 @@ static bool fixed_refuses(const struct mst_table *first, const struct mst_table 
 	struct mst_tables t = { 0 };
 
 	mst_tables_fix(&t, first, FIRST, NULL);
-	return mst_tables_check(&t, second, SECOND, why, sizeof(why)) == -EINVAL &&
-	       strstr(why, what) != NULL && strstr(why, FIRST) != NULL &&
-	       strstr(why, SECOND) != NULL;
+	return mst_tables_check(&t, second, SECOND, &why) == -EINVAL &&
+	       strstr(why.text, what) != NULL && strstr(why.text, FIRST) != NULL &&
+	       strstr(why.text, SECOND) != NULL;
 }
 
 static void scales_are_those_of_the_first_hello(void)
@@ -95,15 +95,17 @@ static void norms_need_the_table_of_the_first_hello(void)
 
 	mst_tables_fix(&t, &table, "a worker without a rank", "lamb");
 	mst_tables_take(&t, &table, FIRST); /* it has one now */
-	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, why, sizeof(why)), 0);
-	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(strstr(why, SECOND " gives no table of tensors, but " FIRST " has given one, and "
-				     "the optimiser lamb takes the norms of tensors") != NULL);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, &why), 0);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, &why), -EINVAL);
+	CU_ASSERT(strstr(why.text,
+			 SECOND " gives no table of tensors, but " FIRST " has given one, and "
+				"the optimiser lamb takes the norms of tensors") != NULL);
 	t = (struct mst_tables){ 0 };
 	mst_tables_fix(&t, &none, FIRST, "lars");
-	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, why, sizeof(why)), 0);
-	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, why, sizeof(why)), -EINVAL);
-	CU_ASSERT(strstr(why, "gives a table of tensors, but " FIRST " has given none") != NULL);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &none, SECOND, &why), 0);
+	CU_ASSERT_EQUAL(mst_tables_check(&t, &table, SECOND, &why), -EINVAL);
+	CU_ASSERT(strstr(why.text, "gives a table of tensors, but " FIRST " has given none") !=
+		  NULL);
 }
 
 /* The table of the first worker that gives one holds; that worker need not come first. */
@@ -153,13 +155,13 @@ static bool told(const struct muster_tensor *other, uint32_t count, uint32_t max
 	CU_ASSERT_EQUAL_FATAL(mst_tensor_table_new(&of, 140, &kept), 0);
 	(void)mst_tensor_piece_of(model, TENSORS, 0, TENSORS, &piece);
 	CU_ASSERT_PTR_NULL(mst_tensor_table_take(kept, &piece));
-	why[0] = '\0';
+	why.text[0] = '\0';
 	for (uint32_t at = 0; at < count && !differs;) {
 		at = mst_tensor_piece_of(other, count, at, max, &piece);
-		differs = mst_tables_differ(&t, kept, &piece, SECOND, why);
+		differs = mst_tables_differ(&t, kept, &piece, SECOND, &why);
 	}
 	mst_tensor_table_free(kept);
-	return differs == (what != NULL) && (what == NULL || strstr(why, what) != NULL);
+	return differs == (what != NULL) && (what == NULL || strstr(why.text, what) != NULL);
 }
 
 static void the_tensor_that_differs_is_named(void)
@@ -198,8 +200,8 @@ static void long_names_are_cut_and_the_sentence_stays_clean(void)
 	for (size_t i = 1; i + 1 < MUSTER_TENSOR_NAME_MAX; i += 2)
 		memcpy(name + i, "\303\251", 2);
 	CU_ASSERT(told(&other, 1, 1, "of 140 elements at " SECOND));
-	CU_ASSERT(strlen(why) < MST_REASON_LEN - 1);
-	CU_ASSERT(mst_text_is_clean(why));
+	CU_ASSERT(strlen(why.text) < MST_REASON_LEN - 1);
+	CU_ASSERT(mst_text_is_clean(why.text));
 }
 
 static CU_TestInfo cases[] = {

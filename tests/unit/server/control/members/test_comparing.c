@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "server/control/members/joining.h"
 #include "tests/unit/server/control/stub_stream.h"
 #include "tests/ut.h"
@@ -67,9 +68,9 @@ static void open_front(void)
 {
 	static int peer;
 	struct mst_frontend_cfg cfg = { .stream = &stream, .members = 1 };
-	char why[256];
+	struct mst_reason why;
 
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, &why), 0);
 	conn = mst_places_free(&base.front.places);
 	mst_places_open(&base.front.places, conn, &stream, (struct mst_stream *)&peer, 1);
 	snprintf(conn->peer, sizeof(conn->peer), "10.0.0.2:6");

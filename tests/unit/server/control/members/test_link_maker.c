@@ -92,7 +92,7 @@ static void a_failure_comes_with_its_reason(void)
 		CU_ASSERT_TRUE_FATAL(takes(m, &made));
 		CU_ASSERT_PTR_NULL(made.link);
 		CU_ASSERT_EQUAL(made.error, -ENOMEM);
-		CU_ASSERT_STRING_EQUAL(made.why, "not with this one");
+		CU_ASSERT_STRING_EQUAL(made.why.text, "not with this one");
 		mst_link_maker_free(m);
 	}
 }

@@ -119,14 +119,14 @@ static void why_a_link_broke_is_known_while_it_is_lent_and_behind_that(void)
 {
 	begin();
 	struct mst_pending_session *p = lend(first);
-	(void)snprintf(link_of_one.why, sizeof(link_of_one.why), "the cable was cut");
+	mst_reason_set(&link_of_one.why, "the cable was cut");
 	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "");
 	p->session.lost = true;
 	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "the cable was cut");
 	mst_sessions_let_go(&sessions, &p->session);
 	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "the cable was cut");
 	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, second), "");
-	link_of_one.why[0] = '\0';
+	link_of_one.why.text[0] = '\0';
 	end();
 }
 

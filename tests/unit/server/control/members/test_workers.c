@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "server/control/members/workers.h"
 #include "server/control/transfer/start_state.h"
 #include "tests/unit/server/control/stub_stream.h"
@@ -84,12 +85,12 @@ static void begin(void)
 		.stream = &stream, .members = 2, .workers = 1, .ops = &front_ops
 	};
 	struct mst_requests_cfg requests = { 1, 1, 1 };
-	char why[256];
+	struct mst_reason why;
 
 	open_job();
 	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&base.job.requests, &requests), 0);
 	mst_requests_open(&base.job.requests, NULL);
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, &why), 0);
 	conn = mst_frontend_adopt(&base.front, (struct mst_stream *)(void *)&line, "10.0.0.7:5",
 				  MST_CONN_HELLO);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(conn);

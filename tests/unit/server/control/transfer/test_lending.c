@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/reason.h"
 #include "server/control/transfer/fetching.h"
 #include "server/control/transfer/lending.h"
 #include "tests/unit/server/control/stub_stream.h"
@@ -156,11 +157,11 @@ static void open_connections(void)
 		.stream = &stream, .members = 3, .workers = 2, .ops = &front_ops
 	};
 	struct mst_requests_cfg requests = { 2, 4, 2 };
-	char why[256];
+	struct mst_reason why;
 
 	CU_ASSERT_EQUAL_FATAL(mst_requests_init(&base.job.requests, &requests), 0);
 	mst_requests_open(&base.job.requests, NULL);
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, &why), 0);
 }
 
 static void begin(uint64_t elems, uint32_t servers)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "tests/unit/common/optim/optim_case.h"
 
 struct mst_policy job_policy_of(const char *policy)
@@ -13,9 +14,9 @@ struct mst_policy job_policy_of(const char *policy)
 					    .patience_ns = JOB_PATIENCE_NS,
 					    .on_loss = MST_LOSS_SHRINK,
 					    .min_workers = 1 } };
-	char why[512];
+	struct mst_reason why;
 
-	if (mst_policy_parse(policy, &out, why, sizeof(why)) != 0)
+	if (mst_policy_parse(policy, &out, &why) != 0)
 		abort();
 	return out;
 }

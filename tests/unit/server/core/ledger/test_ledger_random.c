@@ -93,7 +93,7 @@ static void draw_rules(struct mst_rand *rand, struct random_run *h)
 					.workers = h->cfg.ledger.workers,
 					.slots = h->cfg.ledger.slots,
 					.force = true };
-	char why[256];
+	struct mst_reason why;
 
 	if (mst_rand_below(rand, 2) == 0)
 		return;
@@ -101,7 +101,7 @@ static void draw_rules(struct mst_rand *rand, struct random_run *h)
 		const struct policy_row *other = &policy_rows[mst_rand_below(rand, POLICY_ROWS)];
 		struct mst_rule *rule = &h->rules[h->cfg.rule_count];
 		draw_rule(rand, other, &h->cfg.ledger, rule);
-		h->cfg.rule_count += mst_rule_check(rule, &ctx, why, sizeof(why)) == 0;
+		h->cfg.rule_count += mst_rule_check(rule, &ctx, &why) == 0;
 	}
 	h->cfg.rule = h->rules;
 }

@@ -165,7 +165,7 @@ static struct mst_rule rule_of(const struct factor_case *line, bool compensate,
 	struct mst_server_options o;
 	struct mst_options parsed;
 	struct mst_policy policy = { .rule = { 0 } };
-	char why[256] = "";
+	struct mst_reason why = { "" };
 	int rc = mst_options_init(&parsed, mst_server_table, &o);
 
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
@@ -175,9 +175,9 @@ static struct mst_rule rule_of(const struct factor_case *line, bool compensate,
 	CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "lr-scale", line->lr_scale), 0);
 	if (compensate)
 		CU_ASSERT_EQUAL_FATAL(mst_options_set(&parsed, "compensate", "true"), 0);
-	rc = mst_server_options_rule(&o, &policy, why, sizeof(why));
+	rc = mst_server_options_rule(&o, &policy, &why);
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
-	rc = mst_optimizer_parse(o.optimizer, optimizer, why, sizeof(why));
+	rc = mst_optimizer_parse(o.optimizer, optimizer, &why);
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
 	mst_options_free(&parsed);
 	return policy.rule;
@@ -187,9 +187,9 @@ static double scale_of(const struct mst_rule *rule, const char *schedule, uint32
 		       double samples)
 {
 	struct mst_schedule read;
-	char why[256] = "";
+	struct mst_reason why = { "" };
 
-	CU_ASSERT_EQUAL_FATAL(mst_schedule_parse(schedule, &read, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_schedule_parse(schedule, &read, &why), 0);
 	return mst_lr_scale(&(struct mst_lr_scale_of){ .linear = rule->linear,
 						       .schedule = &read,
 						       .contributions = contributions,

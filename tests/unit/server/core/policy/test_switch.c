@@ -2,6 +2,7 @@
 /* Which policy may follow which in a running job: the matrix of docs/policies.md, for all pairs. */
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "server/core/policy/switch.h"
 #include "tests/ut.h"
 
@@ -41,7 +42,7 @@ static const struct need needs[] = {
 };
 #define NEEDS (sizeof(needs) / sizeof(needs[0]))
 
-static char why[512];
+static struct mst_reason why;
 
 static struct mst_rule rule(const char *policy)
 {
@@ -49,7 +50,7 @@ static struct mst_rule rule(const char *policy)
 				.patience_ns = UINT64_C(300000000000),
 				.min_workers = 1 };
 
-	CU_ASSERT_EQUAL_FATAL(mst_rule_parse(policy, &out, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_rule_parse(policy, &out, &why), 0);
 	return out;
 }
 
@@ -57,9 +58,9 @@ static bool may(const struct need *from, const struct need *to, const struct mst
 {
 	struct mst_rule one = rule(from->policy), other = rule(to->policy);
 
-	why[0] = '\0';
-	int rc = mst_switch_check(&one, &other, ctx, why, sizeof(why));
-	CU_ASSERT_EQUAL(rc != 0, why[0] != '\0');
+	why.text[0] = '\0';
+	int rc = mst_switch_check(&one, &other, ctx, &why);
+	CU_ASSERT_EQUAL(rc != 0, why.text[0] != '\0');
 	return rc == 0;
 }
 
@@ -77,7 +78,7 @@ static void all_pairs(const struct mst_rule_context *ctx)
 			bool expected = needs[i].deltas == needs[k].deltas && fits(&needs[k], ctx);
 			if (may(&needs[i], &needs[k], ctx) != expected)
 				fprintf(stderr, "from %s to %s: %s\n", needs[i].policy,
-					needs[k].policy, why);
+					needs[k].policy, why.text);
 			CU_ASSERT_EQUAL(may(&needs[i], &needs[k], ctx), expected);
 		}
 	}
@@ -106,8 +107,8 @@ static bool says(const char *from, const char *to, uint32_t slots, const char *w
 					.slots = slots,
 					.quorum_max = WORKERS * slots };
 
-	int rc = mst_switch_check(&one, &other, &ctx, why, sizeof(why));
-	return rc != 0 && strstr(why, words) != NULL;
+	int rc = mst_switch_check(&one, &other, &ctx, &why);
+	return rc != 0 && strstr(why.text, words) != NULL;
 }
 
 static void a_refusal_has_the_figures(void)
@@ -127,9 +128,9 @@ static void a_job_born_with_a_larger_quorum_has_room_for_it(void)
 		.owner = MUSTER_SERVERS_OWN, .workers = WORKERS, .slots = 2, .quorum_max = 20
 	};
 
-	CU_ASSERT_EQUAL(mst_switch_check(&one, &other, &ctx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_switch_check(&one, &other, &ctx, &why), 0);
 	other.quorum = 21;
-	CU_ASSERT_NOT_EQUAL(mst_switch_check(&one, &other, &ctx, why, sizeof(why)), 0);
+	CU_ASSERT_NOT_EQUAL(mst_switch_check(&one, &other, &ctx, &why), 0);
 }
 
 static CU_TestInfo cases[] = {

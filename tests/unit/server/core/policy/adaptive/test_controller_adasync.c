@@ -5,12 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "server/core/policy/policy.h"
 #include "tests/ut.h"
 
 #define WORKERS 8u
 
-static char why[512];
+static struct mst_reason why;
 
 /* ---- a policy, and its commits ---- */
 
@@ -19,7 +20,7 @@ static struct mst_policy policy;
 static void begin(const char *text)
 {
 	policy = (struct mst_policy){ .rule = { .divide = true, .min_workers = 1 } };
-	CU_ASSERT_EQUAL_FATAL(mst_policy_parse(text, &policy, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_policy_parse(text, &policy, &why), 0);
 }
 
 static bool commit(uint32_t gradients, double loss, uint32_t live)
@@ -326,8 +327,8 @@ static bool refused(const char *text, const char *says)
 {
 	struct mst_policy p = { .rule = { .divide = true } };
 
-	why[0] = '\0';
-	return mst_policy_parse(text, &p, why, sizeof(why)) == -EINVAL && strstr(why, says) != NULL;
+	why.text[0] = '\0';
+	return mst_policy_parse(text, &p, &why) == -EINVAL && strstr(why.text, says) != NULL;
 }
 
 static void what_it_cannot_read_it_refuses(void)
@@ -364,10 +365,10 @@ static void a_start_above_the_workers_is_refused(void)
 	struct mst_rule_context ctx = { .owner = MUSTER_SERVERS_OWN, .workers = 4, .slots = 2 };
 
 	begin("adasync:kbatchasync,4");
-	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), 0);
 	begin("adasync:kbatchasync,5");
-	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "K starts at 5"));
+	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "K starts at 5"));
 }
 
 /* kbatchasync:1 does with one slot, and kbatchasync:2 does not. */
@@ -378,10 +379,10 @@ static void the_slots_are_those_of_the_largest_k(void)
 	begin("adasync:kbatchasync");
 	CU_ASSERT_EQUAL(mst_rule_slots(&policy.rule), 1);
 	CU_ASSERT_EQUAL(mst_policy_slots(&policy, 4), 2);
-	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), -EINVAL);
 	begin("adasync:ksync");
 	CU_ASSERT_EQUAL(mst_policy_slots(&policy, 4), 1);
-	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), 0);
 }
 
 static void workers_may_own_where_every_k_lets_them(void)
@@ -390,9 +391,9 @@ static void workers_may_own_where_every_k_lets_them(void)
 	struct mst_rule from = policy.rule;
 
 	begin("adasync:ksync");
-	CU_ASSERT_EQUAL(mst_policy_switch_check(&from, &policy, &ctx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_policy_switch_check(&from, &policy, &ctx, &why), 0);
 	begin("adasync:kbatchsync");
-	CU_ASSERT_EQUAL(mst_policy_switch_check(&from, &policy, &ctx, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_EQUAL(mst_policy_switch_check(&from, &policy, &ctx, &why), -EINVAL);
 }
 
 /* It has chosen K twice, and is in the middle of an interval. The other one decides as it does. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "server/core/policy/policy.h"
 #include "tests/ut.h"
 
@@ -12,7 +13,7 @@
 #define RATE 0.1
 #define SMOOTH 2.0 /* L */
 
-static char why[512];
+static struct mst_reason why;
 
 /* ---- a policy, and its commits ---- */
 
@@ -31,7 +32,7 @@ static struct {
 static void begin(const char *text)
 {
 	policy = (struct mst_policy){ .rule = { .divide = true, .min_workers = 1 } };
-	CU_ASSERT_EQUAL_FATAL(mst_policy_parse(text, &policy, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_policy_parse(text, &policy, &why), 0);
 	world.square = world.last_square = 1;
 	world.variance = 1;
 	world.last = WORKERS;
@@ -377,17 +378,16 @@ static void what_it_cannot_read_it_refuses(void)
 	struct mst_policy p = { .rule = { .divide = true } };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		CU_ASSERT_EQUAL(mst_policy_parse(bad[i], &p, why, sizeof(why)), -EINVAL);
-		CU_ASSERT_PTR_NOT_NULL(strstr(why, "as in dbw:1"));
+		CU_ASSERT_EQUAL(mst_policy_parse(bad[i], &p, &why), -EINVAL);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "as in dbw:1"));
 	}
 }
 
 static bool refused(const char *text, const struct mst_rule_context *ctx, const char *says)
 {
 	begin(text);
-	why[0] = '\0';
-	return mst_policy_check(&policy, ctx, why, sizeof(why)) == -EINVAL &&
-	       strstr(why, says) != NULL;
+	why.text[0] = '\0';
+	return mst_policy_check(&policy, ctx, &why) == -EINVAL && strstr(why.text, says) != NULL;
 }
 
 static void a_job_that_it_does_not_suit_is_refused(void)
@@ -399,7 +399,7 @@ static void a_job_that_it_does_not_suit_is_refused(void)
 					.norms = true };
 
 	begin("dbw");
-	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), 0);
 	CU_ASSERT_TRUE(refused("dbw:9", &ctx, "there are 8 workers"));
 	CU_ASSERT_TRUE(refused("dbw:3", &ctx, "--force"));
 	ctx.norms = false;

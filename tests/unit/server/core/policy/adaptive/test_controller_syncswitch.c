@@ -3,18 +3,19 @@
 #include <errno.h>
 #include <string.h>
 
+#include "common/base/reason.h"
 #include "server/core/policy/policy.h"
 #include "tests/ut.h"
 
 #define ALL 1000.0
 
-static char why[512];
+static struct mst_reason why;
 static struct mst_policy policy;
 
 static void begin(const char *text)
 {
 	policy = (struct mst_policy){ .rule = { .divide = true, .min_workers = 1 } };
-	CU_ASSERT_EQUAL_FATAL(mst_policy_parse(text, &policy, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_policy_parse(text, &policy, &why), 0);
 }
 
 static bool commit(double samples)
@@ -146,7 +147,7 @@ static void both_rules_keep_what_other_options_say(void)
 		.rule = { .divide = true, .linear = true, .patience_ns = 7, .min_workers = 2 }
 	};
 
-	CU_ASSERT_EQUAL_FATAL(mst_policy_parse("syncswitch:0.5", &p, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_policy_parse("syncswitch:0.5", &p, &why), 0);
 	struct mst_rule then = *mst_controller_then(&p.controller);
 	CU_ASSERT(p.rule.linear && p.rule.divide && p.rule.patience_ns == 7);
 	CU_ASSERT(then.linear && then.divide && then.patience_ns == 7 && then.min_workers == 2);
@@ -173,8 +174,8 @@ static void a_share_is_between_none_and_all(void)
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct mst_policy p = { .rule = { .divide = true } };
-		CU_ASSERT_EQUAL(mst_policy_parse(bad[i], &p, why, sizeof(why)), -EINVAL);
-		CU_ASSERT_PTR_NOT_NULL(strstr(why, "as in syncswitch:0.1,greedy,1,5"));
+		CU_ASSERT_EQUAL(mst_policy_parse(bad[i], &p, &why), -EINVAL);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "as in syncswitch:0.1,greedy,1,5"));
 	}
 }
 
@@ -183,10 +184,10 @@ static void without_an_end_in_samples_it_is_refused(void)
 	struct mst_rule_context ctx = { .owner = MUSTER_SERVERS_OWN, .workers = 4, .slots = 1 };
 
 	begin("syncswitch:0.5");
-	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "say --samples N"));
+	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "say --samples N"));
 	ctx.samples_max = ALL;
-	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, why, sizeof(why)), 0);
+	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), 0);
 }
 
 /* async needs servers that own, so bsp may not begin where it could not follow. */
@@ -197,10 +198,10 @@ static void both_rules_are_checked(void)
 	};
 
 	begin("syncswitch:0.5");
-	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, why, sizeof(why)), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why, "--owner servers"));
+	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "--owner servers"));
 	struct mst_rule from = policy.rule;
-	CU_ASSERT_EQUAL(mst_policy_switch_check(&from, &policy, &ctx, why, sizeof(why)), -EINVAL);
+	CU_ASSERT_EQUAL(mst_policy_switch_check(&from, &policy, &ctx, &why), -EINVAL);
 }
 
 static void from_a_checkpoint_it_goes_on_where_it_was(void)

@@ -1,18 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "common/checkpoint/say.h"
+#include "common/checkpoint/size.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-
-int mst_checkpoint_say(int rc, char *why, size_t len, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	(void)vsnprintf(why, len, fmt, args);
-	va_end(args);
-	return rc;
-}
 
 char *mst_checkpoint_size(unsigned long long bytes, char out[32])
 {

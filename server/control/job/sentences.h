@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: MIT */
 /* Sentences for users: what happened, to whom, with which numbers, and what to do. */
-#ifndef MST_SERVER_CONTROL_JOB_REASON_H
-#define MST_SERVER_CONTROL_JOB_REASON_H
+#ifndef MST_SERVER_CONTROL_JOB_SENTENCES_H
+#define MST_SERVER_CONTROL_JOB_SENTENCES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/wire/message.h"
 #include "server/core/ledger/ledger.h"
 #include "server/options/options.h"
 
 /* Why the transport's last call failed with @error: the transport's own sentence if it has one. */
-const char *mst_reason_cause(int error);
+const char *mst_sentence_cause(int error);
 const char *mst_type_name(enum muster_type type);
 const char *mst_owner_name(enum muster_owner owner);
 
 /* Why the ledger refused a hello. */
-void mst_reason_refused(char *out, size_t len, int error, const struct mst_hello *hello,
-			const struct mst_server_options *o);
-/* Why a rank may not join now, and when it may: after @wait_ns. */
-void mst_reason_too_often(char *out, size_t len, const struct mst_hello *hello, uint64_t wait_ns,
+void mst_sentence_refused(struct mst_reason *out, int error, const struct mst_hello *hello,
 			  const struct mst_server_options *o);
+/* Why a rank may not join now, and when it may: after @wait_ns. */
+void mst_sentence_too_often(struct mst_reason *out, const struct mst_hello *hello, uint64_t wait_ns,
+			    const struct mst_server_options *o);
 /* Why a session was ended. */
 struct mst_eviction {
 	uint32_t rank;
 	enum mst_evict_why why;
 	const char *link; /* what the transport said of the lost link; "": nothing */
 };
-void mst_reason_evicted(char *out, size_t len, const struct mst_eviction *loss,
-			const struct mst_server_options *o);
+void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
+			  const struct mst_server_options *o);
 /* Why the job ended. @absent: the ranks that are missing, as "1, 4" ("": none). */
-void mst_reason_finished(char *out, size_t len, enum mst_finish_why why, const char *absent,
-			 const struct mst_server_options *o);
+void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, const char *absent,
+			   const struct mst_server_options *o);
 /* Why the job has failed because of an element that is not finite. @ranks: the contributors to that
  * version; "": unknown. @servers: if there is one, the last good version is named too; of several,
  * another may still report an earlier version. */
-void mst_reason_spoilt(char *out, size_t len, const struct mst_spoilt *spoilt, const char *ranks,
-		       uint32_t servers);
+void mst_sentence_spoilt(struct mst_reason *out, const struct mst_spoilt *spoilt, const char *ranks,
+			 uint32_t servers);
 /* What the rule will do: "commits after 4 of 5, 1 may be late". */
-void mst_reason_policy(char *out, size_t len, const struct mst_rule *rule, uint32_t workers);
+void mst_sentence_policy(struct mst_reason *out, const struct mst_rule *rule, uint32_t workers);
 
 #endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/job/sentences.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/transport/transport.h"
+#include "server/core/policy/rule.h"
+
+static double seconds(uint64_t ns)
+{
+	return (double)ns / (double)MST_SECOND;
+}
+
+const char *mst_sentence_cause(int error)
+{
+	return mst_why()[0] != '\0' ? mst_why() : strerror(-error);
+}
+
+const char *mst_type_name(enum muster_type type)
+{
+	static const char *const name[] = { "f32", "bf16", "f16" };
+
+	return name[type];
+}
+
+const char *mst_owner_name(enum muster_owner owner)
+{
+	return owner == MUSTER_SERVERS_OWN ? "servers" : "workers";
+}
+
+void mst_sentence_refused(struct mst_reason *out, int error, const struct mst_hello *hello,
+			  const struct mst_server_options *o)
+{
+	switch (error) {
+	case -EEXIST:
+		mst_reason_set(out,
+			       "rank %" PRId32
+			       " of job \"%s\" is taken by a live worker; give this one "
+			       "another rank, or let the server give it a free one (rank -1)",
+			       hello->rank, o->job);
+		break;
+	case -ENOSPC:
+		mst_reason_set(out, "all %" PRIu32 " ranks of job \"%s\" are taken", o->workers,
+			       o->job);
+		break;
+	case -ERANGE:
+		mst_reason_set(out,
+			       "rank %" PRId32 " is not one of job \"%s\": its %" PRIu32
+			       " workers are ranks 0 to %" PRIu32,
+			       hello->rank, o->job, o->workers, o->workers - 1);
+		break;
+	case -ESTALE:
+		mst_reason_set(
+			out,
+			"job \"%s\" keeps %" PRIu32
+			" versions and no longer has the first: a worker that joins now can only "
+			"catch up with the state of another, and its program does not take one "
+			"(options.comes_back); else raise --history",
+			o->job, o->history);
+		break;
+	case -EBUSY:
+		mst_reason_set(
+			out,
+			"job \"%s\" is still clearing away earlier sessions; try again in a moment",
+			o->job);
+		break;
+	default:
+		mst_reason_set(out, "job \"%s\" is over, or about to end", o->job);
+	}
+}
+
+void mst_sentence_too_often(struct mst_reason *out, const struct mst_hello *hello, uint64_t wait_ns,
+			    const struct mst_server_options *o)
+{
+	char who[64] = "workers without a rank";
+
+	if (hello->rank >= 0)
+		snprintf(who, sizeof(who), "rank %" PRId32, hello->rank);
+	mst_reason_set(
+		out,
+		"%s joined job \"%s\" too often in a short time: try again in %.1f s; does the "
+		"program fail as soon as it has joined?",
+		who, o->job, seconds(wait_ns) + 0.05);
+}
+
+void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
+			  const struct mst_server_options *o)
+{
+	bool told = loss->link[0] != '\0';
+	uint32_t rank = loss->rank;
+
+	switch (loss->why) {
+	case MST_EVICT_LEFT:
+		mst_reason_set(out, "rank %" PRIu32 " left", rank);
+		break;
+	case MST_EVICT_LOST:
+		mst_reason_set(out, "rank %" PRIu32 " is gone: %s", rank,
+			       told ? loss->link : "its connection closed");
+		break;
+	case MST_EVICT_LEASE:
+		mst_reason_set(out,
+			       "rank %" PRIu32
+			       " was silent for its lease of %.3g s: stopped, or cut off",
+			       rank, seconds(o->lease_ns));
+		break;
+	case MST_EVICT_PATIENCE:
+		mst_reason_set(out,
+			       "rank %" PRIu32
+			       " is alive, but a step waited for it longer than the patience of "
+			       "%.3g s; if its steps take so long, raise --patience",
+			       rank, seconds(o->patience_ns));
+		break;
+	case MST_EVICT_INVALID:
+		mst_reason_set(out, "rank %" PRIu32 " broke the protocol%s%s", rank,
+			       told ? ": " : "", loss->link);
+		break;
+	case MST_EVICT_STALE:
+		mst_reason_set(out,
+			       "rank %" PRIu32 " is behind the history of %" PRIu32
+			       " versions: it was too slow to keep up; raise --history, or let its "
+			       "program take the state of another (options.comes_back)",
+			       rank, o->history);
+		break;
+	case MST_EVICT_ASKED:
+		mst_reason_set(out,
+			       "rank %" PRIu32
+			       " was evicted by an operator (muster evict): its session "
+			       "is over",
+			       rank);
+		break;
+	case MST_EVICT_NO_STATE:
+		mst_reason_set(
+			out,
+			"rank %" PRIu32 " is behind the history of %" PRIu32
+			" versions, and no other worker has given its state: each was asked, and "
+			"gave none, was lost, or took longer than two patiences (%.3g s)",
+			rank, o->history, 2 * seconds(o->patience_ns));
+		break;
+	case MST_EVICT_OUTRUN:
+		mst_reason_set(
+			out,
+			"rank %" PRIu32 " cannot catch up: before it had the state of another "
+			"worker, the job had made more than the %" PRIu32
+			" versions that it keeps for that (raise --catch-up), or two patiences "
+			"were over (%.3g s; raise --patience)",
+			rank, o->history + o->catch_up, 2 * seconds(o->patience_ns));
+		break;
+	}
+}
+
+void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, const char *absent,
+			   const struct mst_server_options *o)
+{
+	switch (why) {
+	case MST_FINISH_COMMITS:
+		mst_reason_set(out, "%" PRIu64 " commits are made", o->commits);
+		break;
+	case MST_FINISH_SAMPLES:
+		mst_reason_set(out, "%.0f samples are counted", o->samples);
+		break;
+	case MST_FINISH_ASKED:
+		mst_reason_set(out, "a worker finished the job");
+		break;
+	case MST_FINISH_LEFT:
+		mst_reason_set(out, "all workers have left");
+		break;
+	case MST_FINISH_JOIN_TIMEOUT:
+		mst_reason_set(out,
+			       "not all of %" PRIu32
+			       " workers started within %.3g s (--join-timeout); "
+			       "missing: rank %s",
+			       o->workers, seconds(o->join_timeout_ns), absent);
+		break;
+	case MST_FINISH_TOO_FEW:
+		mst_reason_set(out,
+			       "fewer than %" PRIu32
+			       " live workers (--min-workers); missing: rank %s",
+			       o->min_workers, absent);
+		break;
+	case MST_FINISH_LOSS:
+		mst_reason_set(out, "a worker was lost and --on-loss is fail; missing: rank %s",
+			       absent);
+		break;
+	case MST_FINISH_SERVER:
+		mst_reason_set(out, "a server of the job is gone, and its part of the vector");
+		break;
+	case MST_FINISH_SPOILT:
+		mst_reason_set(out, "a version would not have been finite");
+		break;
+	case MST_FINISH_STOPPED:
+		mst_reason_set(out, "the server was told to end");
+		break;
+	case MST_FINISH_NO_START:
+		mst_reason_set(
+			out,
+			"the servers own the parameters and no worker offered a start state: give "
+			"one to muster_start() on at least one rank");
+		break;
+	}
+}
+
+/* Writes where the element that is not finite comes from. */
+static int spoilt_by(char *out, size_t len, const struct mst_spoilt *s)
+{
+	switch ((enum mst_spoil)s->kind) {
+	case MST_SPOIL_GRADIENT:
+		return snprintf(out, len,
+				"the gradient of rank %" PRIu32
+				" is infinite or NaN, first at element %" PRIu64,
+				s->rank, s->element);
+	case MST_SPOIL_SUM:
+		if (s->rank_end == s->rank + 1)
+			return snprintf(out, len,
+					"the sum of the gradients of rank %" PRIu32
+					" is infinite or NaN, first at element %" PRIu64,
+					s->rank, s->element);
+		return snprintf(out, len,
+				"the sum of the gradients of ranks %" PRIu32 " to %" PRIu32
+				" overflows at element %" PRIu64,
+				s->rank, s->rank_end - 1, s->element);
+	case MST_SPOIL_STEP:
+		break;
+	}
+	return snprintf(out, len,
+			"all gradients in it are finite, and their sum, or the step that the "
+			"optimiser makes of it, overflows at element %" PRIu64,
+			s->element);
+}
+
+void mst_sentence_spoilt(struct mst_reason *out, const struct mst_spoilt *spoilt, const char *ranks,
+			 uint32_t servers)
+{
+	bool step = (enum mst_spoil)spoilt->kind == MST_SPOIL_STEP;
+	char by[192], good[64] = "";
+
+	(void)spoilt_by(by, sizeof(by), spoilt);
+	if (servers == 1)
+		snprintf(good, sizeof(good), "; the last good version is %" PRIu64,
+			 spoilt->version - 1);
+	mst_reason_set(
+		out, "version %" PRIu64 "%s%s would not be finite and is not published: %s%s (%s)",
+		spoilt->version, ranks[0] != '\0' ? " of rank " : "", ranks, by, good,
+		step ? "a smaller learning rate may help"
+		     : "--guard full has muster_push() refuse it, and the job go on");
+}
+
+/* When the steps of the rule commit. */
+static void when_it_commits(struct mst_reason *out, const struct mst_rule *rule, uint32_t workers)
+{
+	struct mst_rule_step whole = { .roster = workers, .missing = workers };
+	uint32_t needed = mst_rule_needed(rule, &whole);
+	double deadline_ms = (double)rule->deadline_ns / (double)MST_MS;
+
+	if (rule->trigger == MST_TRIGGER_DEADLINE && rule->collect)
+		mst_reason_set(out,
+			       "commits when %g ms are over and all of %" PRIu32
+			       " have handed in what they have finished",
+			       deadline_ms, workers);
+	else if (rule->trigger == MST_TRIGGER_DEADLINE)
+		mst_reason_set(out,
+			       "commits after %" PRIu32 " of %" PRIu32
+			       ", or after %g ms with those who are there",
+			       needed, workers, deadline_ms);
+	else if (rule->trigger == MST_TRIGGER_FULL && rule->grace_ns > 0)
+		mst_reason_set(out,
+			       "commits when one of %" PRIu32
+			       " has finished a batch and the others have handed in what they "
+			       "have, or %g ms later",
+			       workers, (double)rule->grace_ns / (double)MST_MS);
+	else if (rule->trigger == MST_TRIGGER_FULL)
+		mst_reason_set(out,
+			       "commits when one of %" PRIu32
+			       " has finished a batch and the others have handed in what they "
+			       "have",
+			       workers);
+	else if (mst_rule_repeats(rule) && needed == 1)
+		mst_reason_set(out, "commits after every %s",
+			       rule->deltas ? "contribution" : "gradient");
+	else if (mst_rule_repeats(rule))
+		mst_reason_set(out, "commits after every %" PRIu32 " gradients", needed);
+	else
+		mst_reason_set(out,
+			       "commits after %" PRIu32 " of %" PRIu32 ", %" PRIu32 " may be late",
+			       needed, workers, workers - needed);
+}
+
+void mst_sentence_policy(struct mst_reason *out, const struct mst_rule *rule, uint32_t workers)
+{
+	const struct mst_pace *pace = &rule->pace;
+
+	when_it_commits(out, rule, workers);
+	if (pace->alpha > 0)
+		mst_reason_add(out,
+			       "; after %" PRIu32 " steps a worker moves by %g towards the servers",
+			       pace->local_steps, pace->alpha);
+	else if (pace->local_steps > 0)
+		mst_reason_add(out, "; a worker contributes after %" PRIu32 " steps of its own",
+			       pace->local_steps);
+	else if (pace->push_every > 0)
+		mst_reason_add(out,
+			       "; a worker pushes after %" PRIu32
+			       " batches and fetches after %" PRIu32,
+			       pace->push_every, pace->fetch_every);
+}
