@@ -13,8 +13,7 @@ enum mst_mapped_use { MST_MAPPED_FOR_READING, MST_MAPPED_FOR_WRITING };
 /* What is wrong with it. */
 struct mst_mapped {
 	int error;
-	struct mst_reason
-		why; /* "the bytes from 0x7f... on are not mapped": the end of a sentence */
+	struct mst_reason why; /* "the bytes from 0x7f... on are not mapped": a clause */
 };
 
 /* 0; -EINVAL it reaches beyond the end of memory; -EFAULT not all of it is mapped, or it may not be

@@ -212,15 +212,13 @@ static int read_result_into(const struct muster_options *opt, struct mst_setting
 
 static int check_tensors(const struct muster_options *opt, struct mst_reason *why)
 {
-	struct mst_reason wrong;
-
 	if (opt->tensor_count > 0 && opt->tensors == NULL)
 		return mst_reason_fail(why, -EINVAL,
 				       "options.tensor_count is %" PRIu32
 				       ", options.tensors is NULL",
 				       opt->tensor_count);
-	if (opt->tensor_count > 0 && mst_tensors_check(opt, &wrong) != 0)
-		return mst_reason_fail(why, -EINVAL, "options.tensors: %s", wrong.text);
+	if (opt->tensor_count > 0 && mst_tensors_check(opt, why) != 0)
+		return mst_reason_fail(why, -EINVAL, "options.tensors: %s", why->text);
 	return 0;
 }
 

@@ -25,10 +25,9 @@ void mst_reason_set(struct mst_reason *r, const char *fmt, ...)
 void mst_reason_vset(struct mst_reason *r, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
 
-/* Writes more, behind what @r says already. */
+/* Adds to what @r says already; what is too long is cut likewise. */
 void mst_reason_add(struct mst_reason *r, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-
 void mst_reason_vadd(struct mst_reason *r, const char *fmt, va_list args)
 	__attribute__((format(printf, 2, 0)));
 

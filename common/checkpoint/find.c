@@ -93,19 +93,18 @@ static int take(const char *dir, uint64_t version, const struct mst_checkpoint_w
 		struct mst_checkpoint_manifest *out, struct mst_reason *why)
 {
 	struct mst_checkpoint_manifest m;
-	struct mst_reason clause;
 	int rc = mst_checkpoint_manifest_read(dir, version, &m, why);
 
 	if (rc != 0)
 		return rc;
-	rc = check_job(&m, wanted->job, &clause);
+	rc = check_job(&m, wanted->job, why);
 	if (rc == 0)
-		rc = check_model(&m, wanted->model, &clause);
+		rc = check_model(&m, wanted->model, why);
 	if (rc != 0)
 		(void)mst_reason_fail(why, rc,
 				      "the checkpoint of version %" PRIu64 " in %s cannot be "
 				      "used: %s",
-				      version, dir, clause.text);
+				      version, dir, why->text);
 	else
 		rc = mst_checkpoint_check(dir, &m, why);
 	if (rc == 0)
@@ -159,21 +158,20 @@ static int find(const char *dir, const struct mst_checkpoint_wanted *wanted,
 		struct mst_reason *why)
 {
 	struct mst_reason first = { "" };
-	struct mst_reason clause;
 	uint32_t refused = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		if (wanted->before > 0 && version[i] >= wanted->before)
 			continue;
-		int rc = take(dir, version[i], wanted, out, &clause);
+		int rc = take(dir, version[i], wanted, out, why);
 		if (rc == 0)
 			return 0;
 		if (!mst_checkpoint_is_damage(rc))
-			return mst_checkpoint_unread(rc, dir, version[i], clause.text, why);
+			return mst_checkpoint_unread(rc, dir, version[i], why->text, why);
 		if (wanted->refused != NULL)
-			wanted->refused(wanted->arg, version[i], clause.text);
+			wanted->refused(wanted->arg, version[i], why->text);
 		if (refused++ == 0)
-			first = clause;
+			first = *why;
 	}
 	return none_left(dir, wanted, refused, first.text, why);
 }

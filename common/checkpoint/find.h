@@ -37,7 +37,8 @@ int mst_checkpoint_find(const char *dir, const struct mst_checkpoint_wanted *wan
  * the disk that cannot be read (-EIO)? Then an older checkpoint may be taken. Any other failure
  * says nothing of the checkpoint, and another attempt may find it in order. */
 bool mst_checkpoint_is_damage(int rc);
-/* The sentence about such a failure, with what to do; @clause: what has failed. Return: @rc. */
+/* The sentence about such a failure, with what to do. @clause: what has failed; it may lie in @why.
+ * Return: @rc. */
 int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char *clause,
 			  struct mst_reason *why);
 

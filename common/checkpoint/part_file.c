@@ -58,7 +58,6 @@ static int read_length(const struct mst_part_file *f, uint64_t bytes, uint64_t *
 
 static int read_header(struct mst_part_file *f, uint64_t bytes, struct mst_reason *why)
 {
-	struct mst_reason clause;
 	uint64_t length = 0;
 	int rc = read_length(f, bytes, &length, why);
 
@@ -69,10 +68,9 @@ static int read_header(struct mst_part_file *f, uint64_t bytes, struct mst_reaso
 		return mst_reason_fail(why, -ENOMEM, "no memory for the header of %s", f->path);
 	rc = mst_part_file_read(f, 0, header, length, why);
 	if (rc == 0) {
-		rc = mst_tensor_file_parse(header, length, bytes, &f->header, &clause);
+		rc = mst_tensor_file_parse(header, length, bytes, &f->header, why);
 		if (rc != 0)
-			(void)mst_reason_fail(why, rc, "%s cannot be used: %s", f->path,
-					      clause.text);
+			(void)mst_reason_fail(why, rc, "%s cannot be used: %s", f->path, why->text);
 	}
 	free(header);
 	return rc;

@@ -61,7 +61,7 @@ int mst_specs_parse(struct mst_specs *out, const char *const *text, struct mst_r
  * none. */
 struct mst_spec *mst_specs_for_all(const struct mst_specs *all, bool want_mix);
 struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank, bool want_mix);
-/* Writes: delay "SPEC": WRONG.
+/* Writes: delay "SPEC": WRONG, which may lie in @why.
  * Return: -EINVAL. */
 int mst_spec_refuse(const char *spec, const char *wrong, struct mst_reason *why);
 

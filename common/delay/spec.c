@@ -75,7 +75,6 @@ static int model_refuse(const char *spec, struct mst_reason *why)
 static int spec_parse(const char *text, struct mst_spec *out, struct mst_reason *why)
 {
 	const char *at = text;
-	struct mst_reason wrong;
 
 	*out = (struct mst_spec){ .text = text };
 	if (!rank_parse(&at, out))
@@ -88,9 +87,9 @@ static int spec_parse(const char *text, struct mst_spec *out, struct mst_reason 
 	at += name + (at[name] == ':');
 	out->file = at;
 	if (!params_parse(at, out) || (out->model->kind == MST_MODEL_TRACE && *at == '\0')) {
-		mst_reason_set(&wrong, "has to be %s%s", out->model->form,
+		mst_reason_set(why, "has to be %s%s", out->model->form,
 			       out->model->params > 0 ? ", in decimal numbers from 0 on" : "");
-		return mst_spec_refuse(text, wrong.text, why);
+		return mst_spec_refuse(text, why->text, why);
 	}
 	const char *unfit = out->model->check != NULL ? out->model->check(out->p) : NULL;
 	return unfit != NULL ? mst_spec_refuse(text, unfit, why) : 0;
@@ -123,16 +122,14 @@ struct mst_spec *mst_specs_for_rank(const struct mst_specs *all, uint32_t rank, 
  * multiplies. */
 static int specs_check(const struct mst_specs *all, struct mst_reason *why)
 {
-	struct mst_reason wrong;
-
 	for (size_t i = 0; i < all->count; i++) {
 		const struct mst_spec *s = &all->spec[i];
 		const struct mst_spec *twice = spec_find(all, i, s,
 							 s->model->kind == MST_MODEL_MIX);
 		if (twice != NULL) {
-			mst_reason_set(&wrong, "\"%.60s\" is already given for %s", twice->text,
+			mst_reason_set(why, "\"%.60s\" is already given for %s", twice->text,
 				       s->for_all ? "all ranks" : "this rank");
-			return mst_spec_refuse(s->text, wrong.text, why);
+			return mst_spec_refuse(s->text, why->text, why);
 		}
 		if (s->model->kind == MST_MODEL_MIX && mst_specs_for_all(all, false) == NULL &&
 		    (s->for_all || mst_specs_for_rank(all, s->rank, false) == NULL))

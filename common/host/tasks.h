@@ -39,7 +39,7 @@ int mst_host_tasks_check(const char *who, uint64_t count, const char *less, stru
 
 /* Why starting a thread or a process has failed: strerror(), and if a limit is reached also which
  * one, its numbers, and what to do. @error: negative errno.
- * Return: @out. */
+ * Return: the text of @out. */
 const char *mst_host_tasks_failed(int error, struct mst_reason *out);
 
 #endif

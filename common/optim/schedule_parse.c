@@ -127,13 +127,12 @@ static int read_term(struct span text, struct mst_schedule_term *t, struct mst_r
 int mst_schedule_parse(const char *text, struct mst_schedule *out, struct mst_reason *why)
 {
 	struct span rest = { text, strlen(text) }, one;
-	struct mst_reason wrong;
 
 	*out = (struct mst_schedule){ .count = 0 };
 	while (next(&rest, '+', &one)) {
 		struct mst_schedule_term t;
-		if (read_term(one, &t, &wrong) != 0)
-			return mst_reason_fail(why, -EINVAL, "\"%.60s\": %s", text, wrong.text);
+		if (read_term(one, &t, why) != 0)
+			return mst_reason_fail(why, -EINVAL, "\"%.60s\": %s", text, why->text);
 		if (t.row->factor == NULL)
 			continue;
 		if (out->count == MST_SCHEDULE_TERMS_MAX)

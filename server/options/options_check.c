@@ -41,21 +41,18 @@ int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_
 				 struct mst_reason *why)
 {
 	const char *usual = has_deltas(o) ? MST_OPTIMIZER_DELTAS : MST_OPTIMIZER_GRADIENTS;
-	struct mst_reason wrong;
 
-	if (mst_optimizer_parse(is_auto(o) ? usual : o->optimizer, out, &wrong) == 0)
+	if (mst_optimizer_parse(is_auto(o) ? usual : o->optimizer, out, why) == 0)
 		return 0;
-	return mst_reason_fail(why, -EINVAL, "option --optimizer: %s", wrong.text);
+	return mst_reason_fail(why, -EINVAL, "option --optimizer: %s", why->text);
 }
 
 int mst_server_options_schedule(const struct mst_server_options *o, struct mst_schedule *out,
 				struct mst_reason *why)
 {
-	struct mst_reason wrong;
-
-	if (mst_schedule_parse(o->lr_schedule, out, &wrong) == 0)
+	if (mst_schedule_parse(o->lr_schedule, out, why) == 0)
 		return 0;
-	return mst_reason_fail(why, -EINVAL, "option --lr-schedule: %s", wrong.text);
+	return mst_reason_fail(why, -EINVAL, "option --lr-schedule: %s", why->text);
 }
 
 /* At most ten versions a second are saved, however often --checkpoint-every asks for it. */
@@ -320,8 +317,6 @@ int mst_server_options_policy(const struct mst_server_options *o,
 			      const struct mst_optimizer *optimizer, struct mst_policy *out,
 			      struct mst_reason *why)
 {
-	struct mst_reason wrong;
-
 	if (strlen(o->policy) >= MST_POLICY_LEN)
 		return mst_reason_fail(why, -EINVAL, "\"%.60s...\" is too long", o->policy);
 	out->rule = (struct mst_rule){
@@ -332,8 +327,8 @@ int mst_server_options_policy(const struct mst_server_options *o,
 		.on_loss = (enum mst_loss)o->on_loss,
 		.min_workers = o->min_workers,
 	};
-	if (mst_policy_parse(o->policy, out, &wrong) != 0)
-		return refuse_policy(o->policy, wrong.text, why);
+	if (mst_policy_parse(o->policy, out, why) != 0)
+		return refuse_policy(o->policy, why->text, why);
 	if (optimizer->row->deltas && optimizer->row->divides &&
 	    !(out->rule.deltas && out->rule.divide))
 		return mst_reason_fail(
@@ -352,11 +347,10 @@ int mst_server_options_rule(const struct mst_server_options *o, struct mst_polic
 			    struct mst_reason *why)
 {
 	struct mst_optimizer optimizer;
-	struct mst_reason wrong;
 	int rc = optimizer_check(o, &optimizer, why);
 
-	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, &wrong) != 0)
-		rc = mst_reason_fail(why, -EINVAL, "option --policy: %s", wrong.text);
+	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, why) != 0)
+		rc = mst_reason_fail(why, -EINVAL, "option --policy: %s", why->text);
 	return rc;
 }
 
@@ -416,15 +410,14 @@ static int schedule_check(const struct mst_server_options *o, const struct mst_r
 {
 	struct mst_optimizer optimizer;
 	struct mst_schedule schedule;
-	struct mst_reason wrong;
 
 	if (mst_server_options_schedule(o, &schedule, why) != 0 ||
 	    mst_server_options_optimizer(o, &optimizer, why) != 0)
 		return -EINVAL;
-	if (mst_server_options_schedule_suits(&schedule, rule, &wrong) != 0)
+	if (mst_server_options_schedule_suits(&schedule, rule, why) != 0)
 		return mst_reason_fail(why, -EINVAL,
 				       "--lr-schedule does nothing under --policy %.60s: %s",
-				       o->policy, wrong.text);
+				       o->policy, why->text);
 	if (schedule.count > 0 && o->owner == MUSTER_SERVERS_OWN && optimizer.row->scalars == NULL)
 		return mst_reason_fail(
 			why, -EINVAL,
@@ -469,7 +462,6 @@ static int distance_check(const struct mst_server_options *o, const struct mst_p
 			  const struct mst_optimizer *optimizer, struct mst_reason *why)
 {
 	struct mst_rule last = mst_controller_last(&policy->controller, &policy->rule, o->workers);
-	struct mst_reason wrong;
 
 	if (o->lr_distance == 0)
 		return 0;
@@ -479,9 +471,9 @@ static int distance_check(const struct mst_server_options *o, const struct mst_p
 			"--lr-distance %.9g has nothing to do with --owner workers: there "
 			"the servers have no parameters to compare",
 			o->lr_distance);
-	if (mst_server_options_distance_suits(o->lr_distance, policy, o->workers, &wrong) != 0)
+	if (mst_server_options_distance_suits(o->lr_distance, policy, o->workers, why) != 0)
 		return mst_reason_fail(why, -EINVAL, "--lr-distance %.9g under --policy %.60s: %s",
-				       o->lr_distance, o->policy, wrong.text);
+				       o->lr_distance, o->policy, why->text);
 	if (optimizer->row->scalars == NULL)
 		return mst_reason_fail(
 			why, -EINVAL,
@@ -518,7 +510,6 @@ static int policy_check(const struct mst_server_options *o, struct mst_reason *w
 {
 	struct mst_optimizer optimizer;
 	struct mst_policy policy;
-	struct mst_reason wrong;
 
 	if (mst_server_options_rule(o, &policy, why) != 0)
 		return -EINVAL;
@@ -533,8 +524,8 @@ static int policy_check(const struct mst_server_options *o, struct mst_reason *w
 		.norms = true, /* a policy that the job starts with has them told */
 		.force = o->force,
 	};
-	if (mst_policy_check(&policy, &ctx, &wrong) != 0)
-		return mst_reason_fail(why, -EINVAL, "--policy %s: %s", o->policy, wrong.text);
+	if (mst_policy_check(&policy, &ctx, why) != 0)
+		return mst_reason_fail(why, -EINVAL, "--policy %s: %s", o->policy, why->text);
 	if (schedule_check(o, &policy.rule, why) != 0 || average_check(o, why) != 0 ||
 	    distance_check(o, &policy, &optimizer, why) != 0)
 		return -EINVAL;
@@ -622,11 +613,10 @@ static int finish_check(const struct mst_server_options *o, struct mst_reason *w
 static int user_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	struct mst_user user;
-	struct mst_reason wrong;
 
-	if (!mst_server_options_becomes(o) || mst_user_find(o->user, &user, &wrong) == 0)
+	if (!mst_server_options_becomes(o) || mst_user_find(o->user, &user, why) == 0)
 		return 0;
-	return mst_reason_fail(why, -EINVAL, "option --user: %s", wrong.text);
+	return mst_reason_fail(why, -EINVAL, "option --user: %s", why->text);
 }
 
 int mst_server_options_check(const struct mst_server_options *o, struct mst_reason *why)

@@ -11,7 +11,7 @@
 #include "common/checkpoint/load.h"
 #include "common/checkpoint/manifest/manifest_fields.h"
 #include "common/checkpoint/part_file.h"
-#include "common/checkpoint/say.h"
+#include "common/checkpoint/size.h"
 
 uint64_t mst_stock_bytes(const struct mst_checkpoint_manifest *m)
 {
@@ -134,7 +134,7 @@ static void print_row(const struct mst_stock *s, const struct mst_stock_row *row
 	char when[TIME_LEN], size[32];
 
 	if (!row->known) {
-		(void)fprintf(out, "%10" PRIu64 "  damaged: %s\n", row->version, row->why);
+		(void)fprintf(out, "%10" PRIu64 "  damaged: %s\n", row->version, row->why.text);
 		return;
 	}
 	(void)fprintf(out, "%10" PRIu64 " %12" PRIu64 "  %s %6" PRIu32 " %12s  %-8s  %s, %s, %s\n",
@@ -142,7 +142,7 @@ static void print_row(const struct mst_stock *s, const struct mst_stock_row *row
 		      mst_checkpoint_size(mst_stock_bytes(m), size), mst_stock_state(s, row),
 		      m->id.job, m->policy, m->optimizer);
 	if (!row->fine)
-		(void)fprintf(out, "%10s  %s\n", "", row->why);
+		(void)fprintf(out, "%10s  %s\n", "", row->why.text);
 }
 
 static void print_tensors(const struct mst_stock_row *row, FILE *out)
@@ -214,7 +214,7 @@ static json_t *row_json(const struct mst_stock *s, const struct mst_stock_row *r
 
 	if (json_object_set_new(out, "version", json_integer((json_int_t)row->version)) != 0 ||
 	    json_object_set_new(out, "state", json_string(mst_stock_state(s, row))) != 0 ||
-	    (!row->fine && json_object_set_new(out, "why", json_string(row->why)) != 0) ||
+	    (!row->fine && json_object_set_new(out, "why", json_string(row->why.text)) != 0) ||
 	    (row->files > 0 && json_object_set_new(out, "tensors", tensors_json(row)) != 0)) {
 		json_decref(out);
 		return NULL;

@@ -37,8 +37,7 @@
 struct petition {
 	const struct mst_stream_ops *ops;
 	struct mst_stream *stream;
-	char *answer;
-	size_t len;
+	struct mst_reason *answer;
 	size_t have;
 	unsigned char frame[FRAME_BYTES];
 };
@@ -49,7 +48,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct petition *p, int er
 	va_list args;
 
 	va_start(args, fmt);
-	(void)vsnprintf(p->answer, p->len, fmt, args);
+	mst_reason_vset(p->answer, fmt, args);
 	va_end(args);
 	return error;
 }
@@ -155,18 +154,18 @@ static int await(struct petition *p, uint64_t deadline_ns)
 /* @answer: a sentence: what will be, or why not.
  * Return: 0: it is done; or -errno, of the leader's refusal or of the connection. */
 static int exchange(const char *address, const struct mst_message *msg, uint64_t timeout_ns,
-		    char *answer, size_t len)
+		    struct mst_reason *answer)
 {
-	struct petition p = { .ops = mst_secure_stream(), .answer = answer, .len = len };
+	struct petition p = { .ops = mst_secure_stream(), .answer = answer };
 	struct mst_proof proof = { .own = mst_secure() };
 	uint64_t deadline_ns = mst_now_ns() + timeout_ns;
 
 	uint64_t connect_ns = timeout_ns < SILENT_NS ? timeout_ns : SILENT_NS;
 	int rc = p.ops->connect(address, connect_ns, &proof, &p.stream);
-	if (rc < 0 && proof.why[0] != '\0')
-		return fail(&p, mst_watch_unproven(rc), "%s", proof.why);
+	if (rc < 0 && proof.why.text[0] != '\0')
+		return fail(&p, mst_watch_unproven(rc), "%s", proof.why.text);
 	if (rc < 0) {
-		mst_watch_explain(rc, address, answer, len);
+		mst_watch_explain(rc, address, answer);
 		return rc;
 	}
 	rc = say(&p, msg);
@@ -181,13 +180,13 @@ static int exchange(const char *address, const struct mst_message *msg, uint64_t
  * Return: the exit status of a command. */
 static int ask_leader(const char *address, const struct mst_message *msg, uint64_t timeout_ns)
 {
-	char answer[MST_REASON_LEN];
-	int rc = exchange(address, msg, timeout_ns, answer, sizeof(answer));
+	struct mst_reason answer;
+	int rc = exchange(address, msg, timeout_ns, &answer);
 
 	if (rc == 0)
-		(void)puts(answer);
+		(void)puts(answer.text);
 	else
-		mst_error("%s", answer);
+		mst_error("%s", answer.text);
 	return mst_secure_exit(rc);
 }
 

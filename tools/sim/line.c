@@ -198,7 +198,6 @@ static int read_problem(struct mst_sim_line *line, struct mst_reason *why)
 {
 	const struct mst_sim_options *o = &line->options;
 	static struct mst_sim_problem_spec spec; /* too large for a stack */
-	struct mst_reason wrong;
 	struct mst_sim_every every;
 
 	if (o->train == NULL)
@@ -209,8 +208,8 @@ static int read_problem(struct mst_sim_line *line, struct mst_reason *why)
 			"option --every: \"%.60s\" is neither a time nor a number of commits "
 			"or samples, such as 500ms, 100commits or 6400samples",
 			o->every);
-	if (mst_sim_problem_parse(o->train, &spec, &wrong) != 0)
-		return mst_reason_fail(why, -EINVAL, "option --train: %s", wrong.text);
+	if (mst_sim_problem_parse(o->train, &spec, why) != 0)
+		return mst_reason_fail(why, -EINVAL, "option --train: %s", why->text);
 	int rc = check_staleness(o, why);
 	if (rc != 0)
 		return rc;
@@ -239,7 +238,6 @@ static int check_distance(const struct mst_sim_line *line, const struct mst_sim_
 	double distance = line->options.server.lr_distance;
 	struct mst_policy policy = { job->ledger.rule, job->ledger.controller };
 	uint32_t workers = job->ledger.workers;
-	struct mst_reason wrong;
 	bool stale = line->options.staleness.count > 0 || policy.rule.window > 0 ||
 		     mst_controller_last(&policy.controller, &policy.rule, workers).window > 0;
 
@@ -248,15 +246,15 @@ static int check_distance(const struct mst_sim_line *line, const struct mst_sim_
 			why, -EINVAL,
 			"--lr-distance goes with policies of the server, not with %.40s",
 			job->policy);
-	int rc = mst_server_options_distance_suits(distance, &policy, workers, &wrong);
+	int rc = mst_server_options_distance_suits(distance, &policy, workers, why);
 	for (uint32_t i = 0; rc == 0 && i < job->change_of_rule_count; i++) {
 		policy = (struct mst_policy){ .rule = job->change_of_rule[i].rule };
 		stale |= policy.rule.window > 0;
-		rc = mst_server_options_distance_suits(distance, &policy, workers, &wrong);
+		rc = mst_server_options_distance_suits(distance, &policy, workers, why);
 	}
 	if (rc != 0)
 		return mst_reason_fail(why, -EINVAL, "--lr-distance under --policy %.40s: %s",
-				       job->policy, wrong.text);
+				       job->policy, why->text);
 	if (job->ledger.optimizer.row->scalars == NULL)
 		return mst_reason_fail(
 			why, -EINVAL,
@@ -274,17 +272,16 @@ static int check_distance(const struct mst_sim_line *line, const struct mst_sim_
 static int read_training(struct mst_sim_line *line, struct mst_sim_cfg *job, struct mst_reason *why)
 {
 	const struct mst_rule *rule = &job->ledger.rule;
-	struct mst_reason wrong;
 
 	if (job->problem == NULL)
 		return 0;
 	if (mst_server_options_schedule(&line->options.server, &job->ledger.schedule, why) != 0)
 		return -EINVAL;
 	if (job->ledger.schedule.count > 0 &&
-	    mst_server_options_schedule_suits(&job->ledger.schedule, rule, &wrong) != 0)
+	    mst_server_options_schedule_suits(&job->ledger.schedule, rule, why) != 0)
 		return mst_reason_fail(why, -EINVAL,
 				       "--lr-schedule does nothing under --policy %.40s: %s",
-				       job->policy, wrong.text);
+				       job->policy, why->text);
 	if (job->ledger.schedule.count > 0 && job->ledger.optimizer.row->scalars == NULL)
 		return mst_reason_fail(
 			why, -EINVAL,
@@ -382,7 +379,6 @@ static int check_switch(const struct mst_sim_line *line, const struct mst_sim_cf
 static int read_switches(struct mst_sim_line *line, struct mst_sim_cfg *job, struct mst_reason *why)
 {
 	const struct mst_sim_options *o = &line->options;
-	struct mst_reason wrong;
 
 	line->switches.count = 0;
 	int rc = mst_sim_switches_read(&line->switches, &o->rule_switch, &job->ledger.rule, why);
@@ -398,11 +394,11 @@ static int read_switches(struct mst_sim_line *line, struct mst_sim_cfg *job, str
 				"option --switch: \"%.60s\": the job ends at version %" PRIu64
 				" (--commits)",
 				line->switches.text[i], o->server.commits);
-		if (check_switch(line, job, i, &wrong) != 0)
+		if (check_switch(line, job, i, why) != 0)
 			return mst_reason_fail(
 				why, -EINVAL, "option --switch: \"%.60s\", after %.40s: %s",
 				line->switches.text[i],
-				i > 0 ? line->switches.text[i - 1] : job->policy, wrong.text);
+				i > 0 ? line->switches.text[i - 1] : job->policy, why->text);
 	}
 	job->change_of_rule = line->switches.at;
 	job->change_of_rule_count = line->switches.count;
@@ -412,7 +408,6 @@ static int read_switches(struct mst_sim_line *line, struct mst_sim_cfg *job, str
 static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job, struct mst_reason *why)
 {
 	struct mst_server_options *server = &line->options.server;
-	struct mst_reason wrong;
 
 	struct mst_policy policy;
 
@@ -439,8 +434,8 @@ static int read_rule(struct mst_sim_line *line, struct mst_sim_cfg *job, struct 
 	job->ledger.controller = policy.controller;
 	job->ledger.slots = mst_policy_slots(&policy, job->ledger.workers);
 	struct mst_rule_context ctx = context(job, server->force);
-	if (mst_policy_check(&policy, &ctx, &wrong) != 0)
-		return mst_reason_fail(why, -EINVAL, "--policy %.40s: %s", job->policy, wrong.text);
+	if (mst_policy_check(&policy, &ctx, why) != 0)
+		return mst_reason_fail(why, -EINVAL, "--policy %.40s: %s", job->policy, why->text);
 	return read_switches(line, job, why);
 }
 

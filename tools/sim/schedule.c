@@ -191,7 +191,6 @@ int mst_sim_switches_read(struct mst_sim_switches *s, const struct mst_option_li
 		struct mst_sim_switch one = { .rule = *base };
 		const char *text = list->item[i];
 		char policy[MST_POLICY_LEN];
-		struct mst_reason wrong;
 		const char *version = split(text, policy, sizeof(policy));
 
 		if (version == NULL || mst_parse_u64(version, &one.version) != 0)
@@ -207,9 +206,9 @@ int mst_sim_switches_read(struct mst_sim_switches *s, const struct mst_option_li
 				"is for --policy; --switch takes a fixed one, such as "
 				"async@500",
 				text);
-		if (mst_rule_parse(policy, &one.rule, &wrong) != 0)
+		if (mst_rule_parse(policy, &one.rule, why) != 0)
 			return mst_reason_fail(why, -EINVAL, "option --switch: \"%.60s\": %s", text,
-					       wrong.text);
+					       why->text);
 		if (add(s, &one, text) != 0)
 			return mst_reason_fail(
 				why, -EINVAL,

@@ -110,7 +110,7 @@ json_t *mst_tune_json(const struct mst_search *s)
 		return NULL;
 	}
 	return json_pack("{s:s, s:s, s:s, s:b, s:f, s:f, s:o, s:o, s:o, s:o}", "state", state(s),
-			 "why", s->why, "metric", o->metric, "lower", o->lower, "tolerance",
+			 "why", s->why.text, "metric", o->metric, "lower", o->lower, "tolerance",
 			 o->tolerance, "samples", s->samples, "wanted",
 			 answer != NULL ? json_real(s->bisection.wanted) : json_null(), "share",
 			 answer != NULL ? json_real(answer->share) : json_null(), "policy",

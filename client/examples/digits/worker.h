@@ -93,6 +93,6 @@ void report_print(const struct report *r);
 
 /* One JSON object to @file, in which the first %r stands for the rank. @why: on failure a sentence.
  * Return: 0 or a negative errno. */
-int report_write(const struct report *r, const char *file, char *why, size_t why_len);
+int report_write(const struct report *r, const char *file, struct mst_reason *why);
 
 #endif

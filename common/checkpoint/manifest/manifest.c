@@ -132,7 +132,6 @@ static int read_all(int fd, const char *path, char *into, size_t count, struct m
 static int read_open(int fd, const char *path, struct mst_checkpoint_manifest *out,
 		     struct mst_reason *why)
 {
-	struct mst_reason clause;
 	struct stat st;
 
 	if (fstat(fd, &st) != 0)
@@ -144,9 +143,9 @@ static int read_open(int fd, const char *path, struct mst_checkpoint_manifest *o
 		return mst_reason_fail(why, -ENOMEM, "no memory for %s", path);
 	int rc = read_all(fd, path, text, (size_t)st.st_size, why);
 	if (rc == 0) {
-		rc = mst_checkpoint_manifest_parse(text, (size_t)st.st_size, out, &clause);
+		rc = mst_checkpoint_manifest_parse(text, (size_t)st.st_size, out, why);
 		if (rc != 0)
-			(void)mst_reason_fail(why, rc, "%s cannot be used: %s", path, clause.text);
+			(void)mst_reason_fail(why, rc, "%s cannot be used: %s", path, why->text);
 	}
 	free(text);
 	return rc;

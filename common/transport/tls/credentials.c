@@ -223,7 +223,6 @@ static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files, struct mst
 	X509_STORE_CTX *chain = X509_STORE_CTX_new();
 	STACK_OF(X509) *between = NULL;
 	struct mst_principal who;
-	struct mst_reason clause;
 	int rc = 0;
 
 	(void)SSL_CTX_get0_chain_certs(ctx, &between);
@@ -231,8 +230,8 @@ static int check_own(SSL_CTX *ctx, const struct mst_tls_files *files, struct mst
 	    X509_STORE_CTX_init(chain, SSL_CTX_get_cert_store(ctx), own, between) != 1) {
 		rc = invalid(why, "no memory to check %s", files->cert);
 	} else if (X509_verify_cert(chain) != 1) {
-		mst_tls_verify_clause(X509_STORE_CTX_get_error(chain), files->ca, &clause);
-		rc = invalid(why, "%s holds a certificate %s", files->cert, clause.text);
+		mst_tls_verify_clause(X509_STORE_CTX_get_error(chain), files->ca, why);
+		rc = invalid(why, "%s holds a certificate %s", files->cert, why->text);
 	}
 	X509_STORE_CTX_free(chain);
 	mst_tls_principal(own, &who);

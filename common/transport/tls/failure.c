@@ -133,9 +133,8 @@ static int explain(const struct mst_tls_failure *f, struct mst_reason *clause)
 
 int mst_tls_explain(const struct mst_tls_failure *f, struct mst_reason *why)
 {
-	struct mst_reason clause;
-	int rc = explain(f, &clause);
+	int rc = explain(f, why);
 
-	mst_reason_set(why, "%s%s %s", f->serves ? "" : "the server at ", f->peer, clause.text);
+	mst_reason_set(why, "%s%s %s", f->serves ? "" : "the server at ", f->peer, why->text);
 	return rc;
 }

@@ -285,7 +285,6 @@ int mst_job_try_listener(const struct mst_job *j, struct mst_reason *why)
 	struct mst_descriptors need;
 	struct mst_link_listener *listener = NULL;
 	struct mst_net *net = NULL;
-	struct mst_reason text;
 
 	mst_descriptors_of(&files, &need);
 	int rc = mst_descriptors_check(&need, why);
@@ -295,7 +294,7 @@ int mst_job_try_listener(const struct mst_job *j, struct mst_reason *why)
 	if (rc == 0)
 		rc = t->listener->open(net, &listener);
 	if (rc != 0)
-		mst_reason_set(why, "cannot serve over %s: %s", t->scheme, cause(rc, &text));
+		mst_reason_set(why, "cannot serve over %s: %s", t->scheme, cause(rc, why));
 	t->listener->close(listener);
 	t->net_close(net);
 	return rc == -EADDRINUSE ? -EIO : rc; /* -EADDRINUSE is for the control port alone */

@@ -206,19 +206,18 @@ static bool knows_optimizer(const struct mst_following *f, struct mst_reason *wh
 {
 	const struct mst_appoint *p = &f->appoint;
 	struct mst_optimizer optimizer;
-	struct mst_reason wrong;
 
 	int rc = mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &optimizer,
-				    &wrong);
+				    why);
 	if (rc == 0 && p->table.runs > 0 && !optimizer.row->scales)
-		mst_reason_set(&wrong, "%s, for tensors with scales", optimizer.row->name);
+		mst_reason_set(why, "%s, for tensors with scales", optimizer.row->name);
 	else if (rc == 0)
 		return true;
 	mst_reason_set(
 		why,
 		"the leader at %.100s appoints with an optimiser that cannot be here: %.300s; "
 		"start servers of one release",
-		f->base->job.o->join, wrong.text);
+		f->base->job.o->join, why->text);
 	return false;
 }
 

@@ -35,15 +35,13 @@ static int check(const struct mst_job *j, const struct mst_policy_change *change
 		.norms = mst_controller_by_norms(&j->terms.policy.controller),
 		.force = j->o->force || change->force != 0,
 	};
-	struct mst_reason wrong;
 
-	if (mst_policy_switch_check(&mst_job_policy(j)->rule, policy, &ctx, &wrong) == 0 &&
-	    mst_server_options_schedule_suits(&j->terms.schedule, &policy->rule, &wrong) == 0 &&
-	    mst_server_options_distance_suits(j->o->lr_distance, policy, j->o->workers, &wrong) ==
-		    0)
+	if (mst_policy_switch_check(&mst_job_policy(j)->rule, policy, &ctx, why) == 0 &&
+	    mst_server_options_schedule_suits(&j->terms.schedule, &policy->rule, why) == 0 &&
+	    mst_server_options_distance_suits(j->o->lr_distance, policy, j->o->workers, why) == 0)
 		return 0;
 	mst_reason_set(why, "job \"%s\" cannot change from %s to %s: %s", j->o->job,
-		       mst_job_policy(j)->name, change->policy, wrong.text);
+		       mst_job_policy(j)->name, change->policy, why->text);
 	return -EINVAL;
 }
 

@@ -10,7 +10,7 @@
 
 #define LONGEST (MST_REASON_LEN - 1)
 
-/* So many times the letter a, and @end behind them. */
+/* So many times the letter a, and then @end. */
 static const char *letters(size_t count, const char *end)
 {
 	static char text[2 * MST_REASON_LEN];
@@ -90,7 +90,7 @@ static void what_it_says_can_be_part_of_what_it_will_say(void)
 	CU_ASSERT_STRING_EQUAL(r.text, "option --lr: no such number; see --help");
 }
 
-static void more_is_written_behind_it(void)
+static void more_is_written_after_it(void)
 {
 	struct mst_reason r = { "" };
 
@@ -119,7 +119,7 @@ static CU_TestInfo cases[] = {
 	{ "no character is cut in two", no_character_is_cut_in_two },
 	{ "what it says can be part of what it will say",
 	  what_it_says_can_be_part_of_what_it_will_say },
-	{ "more is written behind it", more_is_written_behind_it },
+	{ "more is written after it", more_is_written_after_it },
 	{ "more than there is room for ends in dots", more_than_there_is_room_for_ends_in_dots },
 	CU_TEST_INFO_NULL,
 };
