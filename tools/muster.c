@@ -39,7 +39,7 @@ static const struct command commands[] = {
 	{ "key", "key new DIR | show FILE", "certificates of a job, and who has which",
 	  mst_key_command },
 	{ "doctor", "doctor [--peer ADDRESS | --listen]",
-	  "what is wrong with RDMA here, and its mend", mst_doctor_command },
+	  "what is wrong with RDMA here, and its fix", mst_doctor_command },
 	{ "plan", "plan --trace FILE", "which policy would have served best", mst_plan_command },
 	{ "tune", "tune syncswitch -n W -- PROGRAM", "how long bsp has to come before async",
 	  mst_tune_command },

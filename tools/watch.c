@@ -13,7 +13,7 @@
 #include "common/transport/stream.h"
 #include "tools/secure.h"
 
-/* Holds the longest frame an asker is sent: a STATUS_RANKS with all its rows. */
+/* Holds the longest frame an requester is sent: a STATUS_RANKS with all its rows. */
 #define INBOX_BYTES MST_FRAME_PLAIN
 #define ASK_BYTES_MAX 64u
 

@@ -42,10 +42,10 @@ void mst_handle_init(struct muster *m)
 	m->guard = (struct mst_client_guard){ .session = &m->session,
 					      .worker = &m->worker,
 					      .failure = failure };
-	m->comeback = (struct mst_comeback){ .session = &m->session,
-					     .worker = &m->worker,
-					     .engine = &m->engine,
-					     .failure = failure };
+	m->transfer = (struct mst_client_transfer){ .session = &m->session,
+						    .worker = &m->worker,
+						    .engine = &m->engine,
+						    .failure = failure };
 	m->outbound.links = &m->links;
 	m->outbound.worker = &m->worker;
 	m->outbound.engine = &m->engine;
@@ -53,7 +53,7 @@ void mst_handle_init(struct muster *m)
 					     .worker = &m->worker,
 					     .engine = &m->engine,
 					     .guard = &m->guard,
-					     .comeback = &m->comeback,
+					     .transfer = &m->transfer,
 					     .failure = failure };
 }
 
@@ -163,7 +163,7 @@ void mst_handle_free(struct muster *m)
 	mst_links_close(&m->links);
 	mst_sources_fini(&m->sources);
 	mst_own_fini(&m->own);
-	mst_comeback_fini(&m->comeback);
+	mst_client_transfer_fini(&m->transfer);
 	free(m->average);
 	mst_clip_fini(&m->clip);
 	mst_worker_fini(&m->worker);

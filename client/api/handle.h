@@ -15,9 +15,9 @@
 #include "client/local/contiguous.h"
 #include "client/local/own.h"
 #include "client/local/sources.h"
-#include "client/session/comeback.h"
 #include "client/session/outbound.h"
 #include "client/session/starting.h"
+#include "client/session/state_transfer.h"
 #include "common/base/reason.h"
 
 struct muster {
@@ -37,7 +37,7 @@ struct muster {
 	struct mst_end_cause cause;
 	struct mst_engine engine;
 	struct mst_client_guard guard;
-	struct mst_comeback comeback;
+	struct mst_client_transfer transfer;
 	struct mst_clip clip;
 	struct mst_outbound outbound;
 	struct mst_starting starting;

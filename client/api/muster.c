@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The calls of include/muster/muster.h, but for muster_train() and those of beside.c, report.c and
- * states.c. A reader who follows a gradient from muster_push() to muster_wait() begins here, and
- * goes forward: each call enters, which looks whether the session still stands; then the core
+ * give_state.c. A reader who follows a gradient from muster_push() to muster_wait() begins here,
+ * and goes forward: each call enters, which looks whether the session still stands; then the core
  * decides, and the parts of client/api/handle.h act. */
 #include <errno.h>
 #include <inttypes.h>
@@ -455,8 +455,8 @@ static int look_once(struct muster *m, unsigned *misses)
 	int rc = mst_engine_update(&m->engine);
 
 	*misses = mst_worker_misses(&m->worker);
-	if (rc == 0 && mst_comeback_is_behind(&m->comeback) && mst_misses_words(*misses))
-		rc = mst_comeback_tell(&m->comeback);
+	if (rc == 0 && mst_client_transfer_is_behind(&m->transfer) && mst_misses_words(*misses))
+		rc = mst_client_transfer_tell(&m->transfer);
 	return rc;
 }
 
@@ -541,8 +541,8 @@ static int next_outcome(struct muster *m, struct muster_outcome *out, int (*awai
 		return give_outcome(m, out);
 	if (m->worker.phase < MST_WORKER_WORKING)
 		return mst_reason_fail(&m->failure, -EINVAL, "call muster_start() before %s", call);
-	if (m->comeback.state != NULL) /* else a wait makes no call of the allocator */
-		mst_comeback_let_go(&m->comeback);
+	if (m->transfer.state != NULL) /* else a wait makes no call of the allocator */
+		mst_client_transfer_let_go(&m->transfer);
 	rc = await(m);
 	return rc != 0 ? rc : give_outcome(m, out);
 }

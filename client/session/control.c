@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 
 /* The longest that a leader says to a worker is a welcome to as many servers as there may be, with
- * as many fates. More is rubbish. */
+ * as many verdicts. More is rubbish. */
 #define IN_BYTES MST_FRAME_TO_WORKER
 /* Two pieces of a start state, and always room beside them for what is small. */
 #define SMALL_BYTES 4096u

@@ -37,7 +37,7 @@ static bool may_come_later(int error)
 	       error == -ECONNRESET;
 }
 
-/* Where the address is from, if the user did not give it: what has to be mended. */
+/* Where the address is from, if the user did not give it: what has to be fixed. */
 static const char *whose_address(const struct mst_settings *settings, char *out, size_t len)
 {
 	out[0] = '\0';
@@ -75,11 +75,11 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 	if (rc == -EINVAL)
 		return mst_reason_fail(s->failure, rc,
 				       "the server's address \"%s\"%s is not HOST:PORT, as in "
-				       "127.0.0.1:17077: mend options.server or MUSTER_SERVER",
+				       "127.0.0.1:17077: fix options.server or MUSTER_SERVER",
 				       server, from);
 	if (rc == -ENOENT)
 		return mst_reason_fail(s->failure, -EINVAL,
-				       "there is no host of the name in \"%s\"%s: mend "
+				       "there is no host of the name in \"%s\"%s: fix "
 				       "options.server or MUSTER_SERVER",
 				       server, from);
 	if (rc != 0)
@@ -341,8 +341,8 @@ static void describe_job(const struct mst_settings *settings, const struct mst_w
 		.owner = settings->owner,
 		.lease_ms = to_ms(w->lease_ns),
 		.patience_ms = to_ms(w->patience_ns),
-		.fates = w->fate,
-		.fate_count = w->fate_count,
+		.verdicts = w->verdict,
+		.verdict_count = w->verdict_count,
 		.first_version = w->first_version,
 		.first_samples = w->first_samples,
 	};

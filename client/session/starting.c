@@ -106,8 +106,8 @@ static int await_start(struct mst_starting *s, struct mst_message *msg, const vo
 			return rc;
 		if (mst_worker_misses(s->worker) == 0)
 			return 0;
-		if (mst_comeback_is_behind(s->comeback))
-			return mst_comeback_tell(s->comeback);
+		if (mst_client_transfer_is_behind(s->transfer))
+			return mst_client_transfer_tell(s->transfer);
 		rc = mst_engine_cut_off(s->engine);
 		if (rc > 0)
 			continue;

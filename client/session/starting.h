@@ -5,15 +5,15 @@
 #define MST_CLIENT_SESSION_STARTING_H
 
 #include "client/local/guard.h"
-#include "client/session/comeback.h"
 #include "client/session/engine.h"
+#include "client/session/state_transfer.h"
 
 struct mst_starting {
 	struct mst_client_session *session;
 	struct mst_worker *worker;
 	struct mst_engine *engine;
 	const struct mst_client_guard *guard;
-	struct mst_comeback *comeback;
+	struct mst_client_transfer *transfer;
 	struct mst_reason *failure;
 
 	uint64_t sent;         /* bytes of the start state */

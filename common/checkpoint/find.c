@@ -127,7 +127,7 @@ int mst_checkpoint_unread(int rc, const char *dir, uint64_t version, const char 
 	mst_checkpoint_manifest_name(version, name);
 	return mst_reason_fail(why, rc,
 			       "%s; so nobody knows whether the checkpoint of version "
-			       "%" PRIu64 " is in order, and no older one is taken: mend that, "
+			       "%" PRIu64 " is in order, and no older one is taken: fix that, "
 			       "and start again; or move %.120s/%s away, to go on from an older "
 			       "one",
 			       clause, version, dir, name);

@@ -150,8 +150,8 @@ struct mst_welcome {
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	struct mst_path path;
-	uint32_t fate_count;
-	struct muster_fate fate[MUSTER_TICKETS_MAX];
+	uint32_t verdict_count;
+	struct muster_push_verdict verdict[MUSTER_TICKETS_MAX];
 };
 
 struct mst_serve {

@@ -46,16 +46,16 @@ static const struct mst_field hello_fields[] = {
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
-static const struct mst_field fate_fields[] = {
-	FIELD(1, U64, muster_fate, ticket),
-	FIELD(2, U32, muster_fate, incarnation),
-	LIMITED(3, ENUM, muster_fate, verdict, MUSTER_DAMAGED + 1),
-	FIELD(4, U64, muster_fate, counted_in),
+static const struct mst_field verdict_fields[] = {
+	FIELD(1, U64, muster_push_verdict, ticket),
+	FIELD(2, U32, muster_push_verdict, incarnation),
+	LIMITED(3, ENUM, muster_push_verdict, verdict, MUSTER_DAMAGED + 1),
+	FIELD(4, U64, muster_push_verdict, counted_in),
 };
-static const struct mst_rows fate_rows = {
-	offsetof(struct mst_welcome, fate),
-	sizeof(struct muster_fate),
-	SHAPE(fate_fields),
+static const struct mst_rows verdict_rows = {
+	offsetof(struct mst_welcome, verdict),
+	sizeof(struct muster_push_verdict),
+	SHAPE(verdict_fields),
 };
 static const struct mst_field server_fields[] = {
 	TEXT(1, mst_welcome_server, address),
@@ -93,7 +93,7 @@ static const struct mst_field welcome_fields[] = {
 	LIMITED(22, ENUM, mst_welcome, averages, 2),
 	ROWS(23, mst_welcome, server_count, MST_SERVERS_MAX, server_rows),
 	PATH(24, mst_welcome),
-	ROWS(29, mst_welcome, fate_count, MUSTER_TICKETS_MAX, fate_rows),
+	ROWS(29, mst_welcome, verdict_count, MUSTER_TICKETS_MAX, verdict_rows),
 };
 
 static const struct mst_field error_fields[] = {

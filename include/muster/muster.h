@@ -240,7 +240,7 @@ struct muster_outcome {
 
 /* What became of a push of an earlier session of this rank. That session may not have heard the
  * verdict: no outcome had brought it when the session last pushed. */
-struct muster_fate {
+struct muster_push_verdict {
 	uint64_t ticket;      /* of that session */
 	uint32_t incarnation; /* of that session */
 	enum muster_verdict verdict;
@@ -258,11 +258,11 @@ struct muster_job {
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	uint32_t lease_ms, patience_ms;
-	/* The fates of pushes of this rank's last session that started, if it had one: in the order
-	 * of tickets, at most MUSTER_TICKETS_MAX. A push that no server had read has no fate; it
-	 * does not count. */
-	const struct muster_fate *fates;
-	uint32_t fate_count;
+	/* The verdicts of pushes of this rank's last session that started, if it had one: in the
+	 * order of tickets, at most MUSTER_TICKETS_MAX. A push that no server had read has no
+	 * verdict; it does not count. */
+	const struct muster_push_verdict *verdicts;
+	uint32_t verdict_count;
 	/* The version that the job began with, and the samples that had been counted in all
 	 * versions up to it: 0 and 0, or those of the checkpoint that the job goes on from. The
 	 * result of muster_start() is of this version, or, in a running job, of a later one. */

@@ -14,12 +14,12 @@
 /* Gives each part pointers to the parts that it sees. */
 static void join_parts(struct mst_leader_plane *p)
 {
-	p->leading.base = p->joining.base = p->handover.base = p->base;
+	p->leading.base = p->joining.base = p->state_transfer.base = p->base;
 	p->lending.base = p->lending.lent.base = p->workers.base = p->reporting.base = p->base;
 	p->switching.base = p->resting.base = p->ending.base = p->stopping.base = p->base;
 	p->joining.leading = p->lending.leading = p->workers.leading = &p->leading;
 	p->reporting.leading = &p->leading;
-	p->workers.handover = &p->handover;
+	p->workers.state_transfer = &p->state_transfer;
 	p->workers.lending = &p->lending;
 	p->stopping.workers = &p->workers;
 	p->base->linking.servers = &mst_leading_links;
@@ -51,7 +51,7 @@ static void fini(void *of)
 
 	mst_joining_fini(&p->joining);
 	mst_reporting_fini(&p->reporting);
-	mst_handover_fini(&p->handover);
+	mst_state_transfer_fini(&p->state_transfer);
 }
 
 /* ---- what peers say ---- */
@@ -202,7 +202,7 @@ static void hear(void *ctx, const struct mst_notice *notice, uint64_t now_ns)
 {
 	struct mst_leader_plane *p = ctx;
 
-	if (hear_change(p, notice, now_ns) || mst_handover_notice(&p->handover, notice))
+	if (hear_change(p, notice, now_ns) || mst_state_transfer_notice(&p->state_transfer, notice))
 		return;
 	switch (notice->kind) {
 	case MST_NOTE_ADMITTED:
@@ -271,7 +271,7 @@ static void hear_peers(struct mst_leader_plane *p, uint64_t now_ns)
 	mst_start_state_step(&p->leading);
 	mst_leading_step(&p->leading, now_ns);
 	b->lingered |= !is_saving(p) && mst_leading_has_waited(&p->leading, now_ns);
-	mst_handover_step(&p->handover);
+	mst_state_transfer_step(&p->state_transfer);
 	if (b->job.server != NULL)
 		mst_workers_beat(&p->workers, now_ns);
 }

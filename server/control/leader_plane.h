@@ -5,7 +5,7 @@
  *   leading    what it does with followers, of which each has a follower_place
  *   comparing  has a worker the model of the others?
  *   joining    from hello to welcome
- *   handover   a worker's state for another one; lending: the average for a worker
+ *   state_transfer   a worker's state for another one; lending: the average for a worker
  *   workers    messages from and to workers
  *   reporting  the status
  *   switching, resting, ending  changes that an operator asks for
@@ -24,14 +24,14 @@
 #include "server/control/operator/switching.h"
 #include "server/control/plane_role.h"
 #include "server/control/stopping.h"
-#include "server/control/transfer/handover.h"
 #include "server/control/transfer/lending.h"
+#include "server/control/transfer/state_transfer.h"
 
 struct mst_leader_plane {
 	struct mst_base *base;
 	struct mst_leading leading;
 	struct mst_joining joining;
-	struct mst_handover handover;
+	struct mst_state_transfer state_transfer;
 	struct mst_lending lending;
 	struct mst_workers workers;
 	struct mst_reporting reporting;

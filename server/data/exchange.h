@@ -56,7 +56,7 @@ enum mst_rest_outcome {
 };
 
 enum mst_notice_kind {
-	MST_NOTE_ADMITTED,   /* cookie, who, fates */
+	MST_NOTE_ADMITTED,   /* cookie, who, verdicts */
 	MST_NOTE_REFUSED,    /* cookie, error */
 	MST_NOTE_SEND_STATE, /* who is to send its start state */
 	MST_NOTE_STARTED,
@@ -106,7 +106,7 @@ struct mst_notice {
 			/* ADMITTED: lent until its welcome has been sent, for nothing changes them
 			 * before it has started, and before its welcome no message of it is heard;
 			 * or until its MST_NOTE_EVICTED. */
-			const struct mst_fates *fates;
+			const struct mst_verdicts *verdicts;
 		} join;
 		struct {
 			enum mst_evict_why why;

@@ -195,7 +195,7 @@ static void note_join(const struct mst_local *l, const struct mst_decision *d)
 	notice.join.error = d->join.error;
 	if (d->kind == MST_DO_ADMIT) {
 		notice.kind = MST_NOTE_ADMITTED;
-		notice.join.fates = mst_ledger_fates(l->ledger, d->who.rank);
+		notice.join.verdicts = mst_ledger_verdicts(l->ledger, d->who.rank);
 	}
 	say(l, &notice);
 }
@@ -231,7 +231,7 @@ static void say_stuck(struct mst_local *l)
 	say(l, &notice);
 }
 
-static enum mst_notice_kind handing_kind(enum mst_decision_kind kind)
+static enum mst_notice_kind transfer_kind(enum mst_decision_kind kind)
 {
 	switch (kind) {
 	case MST_DO_BEHIND:
@@ -281,7 +281,7 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 	case MST_DO_WANT:
 	case MST_DO_HAND:
 	case MST_DO_HANDED:
-		notice.kind = handing_kind(d->kind);
+		notice.kind = transfer_kind(d->kind);
 		notice.state.number = d->state.number;
 		notice.state.version = d->state.version;
 		break;

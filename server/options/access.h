@@ -19,7 +19,7 @@ struct mst_access_facts {
 };
 
 /* What is not known is decided when the server listens or connects, which fails then.
- * @why: a sentence with the mend.
+ * @why: a sentence with the fix.
  * Return: 0 or -EINVAL. */
 int mst_access_judge(const struct mst_access_facts *facts, enum mst_access *out,
 		     struct mst_reason *why);

@@ -128,7 +128,7 @@ static int open_job(struct sim_worker *w)
 	if (rc != 0)
 		return told(w, "open", rc);
 	w->seen.incarnation = muster_job(w->m)->incarnation;
-	obs_fates(&w->seen, muster_job(w->m)->fates, muster_job(w->m)->fate_count);
+	obs_verdicts(&w->seen, muster_job(w->m)->verdicts, muster_job(w->m)->verdict_count);
 	return 0;
 }
 

@@ -89,8 +89,9 @@ void obs_outcome(struct obs_worker *w, const struct muster_outcome *out);
 /* It has the average of a version, which is not older than the last one it was given
  * before it asked. */
 void obs_average(const struct obs_worker *w, const float *average, uint64_t version);
-/* With its welcome it is told these fates. */
-void obs_fates(const struct obs_worker *w, const struct muster_fate *fate, uint32_t count);
+/* With its welcome it is told these verdicts. */
+void obs_verdicts(const struct obs_worker *w, const struct muster_push_verdict *verdict,
+		  uint32_t count);
 /* It is about to let go of what it reads, which must have stood still unless its session has
  * ended. */
 void obs_lets_go(struct obs_worker *w);

@@ -172,7 +172,7 @@ static void draw_fault_at_server(struct mst_rand *r, struct sim_plan *p)
 
 /* A worker is lost and comes again while a follower has not heard of its end: what servers decide
  * goes another way than what they say of who comes. */
-static void draw_comeback(struct mst_rand *r, struct sim_plan *p)
+static void draw_return(struct mst_rand *r, struct sim_plan *p)
 {
 	uint32_t follower = (uint32_t)between(r, 1, p->servers - 1);
 	struct sim_fault f = { .kind = chance(r, 0.5) ? SIM_FAULT_BREAK : SIM_FAULT_STALL,
@@ -204,7 +204,7 @@ static void draw_faults_of_several(struct mst_rand *r, struct sim_plan *p)
 	for (uint64_t count = between(r, 0, 3); count > 0; count--)
 		draw_fault_of_server(r, p);
 	if (chance(r, 0.15))
-		draw_comeback(r, p);
+		draw_return(r, p);
 }
 
 /* Between a commit and the word of the leader that ends its reduce phase: links between servers are

@@ -129,17 +129,18 @@ void obs_average(const struct obs_worker *w, const float *average, uint64_t vers
 	sim_say("rank %" PRIu32 " has the average of version %" PRIu64, w->rank, version);
 }
 
-static bool is_among(const struct expect_item *item, const struct muster_fate *fate, uint32_t count)
+static bool is_among(const struct expect_item *item, const struct muster_push_verdict *verdict,
+		     uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (fate[i].incarnation == item->incarnation && fate[i].ticket == item->seq)
+		if (verdict[i].incarnation == item->incarnation && verdict[i].ticket == item->seq)
 			return true;
 	}
 	return false;
 }
 
-/* The last session before this one. If it may have started, the fates before its own are dropped;
- * if it is not known whether it has, neither is whose fates are told. */
+/* The last session before this one. If it may have started, the verdicts before its own are
+ * dropped; if it is not known whether it has, neither is whose verdicts are told. */
 static const struct obs_session *session_before(const struct obs_worker *w)
 {
 	const struct obs_session *s = NULL;
@@ -149,23 +150,24 @@ static const struct obs_session *session_before(const struct obs_worker *w)
 	return s != NULL && !s->rogue && s->items != NULL ? s : NULL;
 }
 
-void obs_fates(const struct obs_worker *w, const struct muster_fate *fate, uint32_t count)
+void obs_verdicts(const struct obs_worker *w, const struct muster_push_verdict *verdict,
+		  uint32_t count)
 {
 	const struct obs_session *before = session_before(w);
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct obs_session *s = obs_find(w->rank, fate[i].incarnation);
-		const struct expect_item *item = s != NULL ? obs_item(s, fate[i].ticket) : NULL;
+		const struct obs_session *s = obs_find(w->rank, verdict[i].incarnation);
+		const struct expect_item *item = s != NULL ? obs_item(s, verdict[i].ticket) : NULL;
 		if (s == NULL || (!s->rogue && item == NULL) ||
-		    (item != NULL && !s->rogue && item->verdict != fate[i].verdict))
-			obs_violated("rank %" PRIu32 " is told a wrong fate of ticket %" PRIu64
+		    (item != NULL && !s->rogue && item->verdict != verdict[i].verdict))
+			obs_violated("rank %" PRIu32 " is told a wrong verdict of ticket %" PRIu64
 				     " of session %" PRIu32,
-				     w->rank, fate[i].ticket, fate[i].incarnation);
+				     w->rank, verdict[i].ticket, verdict[i].incarnation);
 	}
 	for (const struct expect_item *item = before != NULL ? before->items : NULL; item != NULL;
 	     item = item->next) {
-		if (item->verdict != MUSTER_NONE && !item->told && !is_among(item, fate, count))
-			obs_violated("rank %" PRIu32 " is not told the fate of ticket %" PRIu64
+		if (item->verdict != MUSTER_NONE && !item->told && !is_among(item, verdict, count))
+			obs_violated("rank %" PRIu32 " is not told the verdict of ticket %" PRIu64
 				     " of session %" PRIu32,
 				     w->rank, item->seq, item->incarnation);
 	}

@@ -31,7 +31,7 @@ def check(a):
     if a.never:
         proof.must_not_have(history.VERDICTS.index(a.never))
     if proof.told < a.told:
-        raise history.Broken(f"only {proof.told} fates were told, {a.told} expected")
+        raise history.Broken(f"only {proof.told} verdicts were told, {a.told} expected")
     if proof.newest < a.versions:
         raise history.Broken(f"only {proof.newest} versions, {a.versions} expected")
     for version, count in enumerate(proof.counts, 1):
@@ -63,7 +63,7 @@ def main(words=None):
     p.add_argument("--kills", action="store_true", help="workers may end badly")
     p.add_argument("--seen", choices=history.VERDICTS, help="somebody must have had it")
     p.add_argument("--never", choices=history.VERDICTS, help="nobody may have had it")
-    p.add_argument("--told", type=int, default=0, help="at least so many fates must be told")
+    p.add_argument("--told", type=int, default=0, help="at least so many verdicts must be told")
     p.add_argument("--count", type=int, help="contributions that each version must have")
     p.add_argument("--finished", action="store_true",
                    help="a worker ends the job: its last version has what was counted by then")

@@ -33,7 +33,7 @@ class Push:
     def __init__(self, log, words):
         self.log, self.ticket, self.tag = log, int(words[1]), int(words[2])
         self.weight, self.is_sum = float(words[3]), int(words[4])
-        self.fate = None  # (verdict, version), once heard
+        self.verdict = None  # (verdict, version), once heard
         self.unread = False  # no server has read it: its rank came back, and was not told of it
 
     @property
@@ -74,7 +74,7 @@ class Log:
 
     def __init__(self, path):
         self.path, self.pushes, self.outcomes, self.errors = path, {}, [], []
-        self.fates, self.end, self.proven = [], None, 0
+        self.verdicts, self.end, self.proven = [], None, 0
         self.course = []  # [(version, policy)]: from that version on; []: it is always the same
         self.newest = 0  # number of the last push or pass
         self.keeps = os.path.exists(path + ".grad")
@@ -97,8 +97,8 @@ class Log:
             self.rank, self.incarnation, self.workers, self.elems = map(int, words[1:5])
             self.type, self.result_type, self.owner, self.stride = map(int, words[5:9])
             self.policy = words[9] if len(words) > 9 else ""
-        elif what == "fate":
-            self.fates.append(tuple(map(int, words[1:5])))
+        elif what == "verdict":
+            self.verdicts.append(tuple(map(int, words[1:5])))
         elif what == "push":
             push = Push(self, words)
             self.number(push.ticket)
@@ -139,7 +139,7 @@ class Log:
         return self.outcomes if not self.errors else self.outcomes[: self.proven]
 
 
-# ---- fate: one verdict per ticket ----
+# ---- verdict: one verdict per ticket ----
 
 
 def may_be_in(push, version):
@@ -150,9 +150,9 @@ def may_be_in(push, version):
 
 
 def judge(push, verdict, version):
-    if push.fate is not None and push.fate != (verdict, version):
-        raise Broken(f"{push} has two verdicts: {push.fate} and {(verdict, version)}")
-    push.fate = verdict, version
+    if push.verdict is not None and push.verdict != (verdict, version):
+        raise Broken(f"{push} has two verdicts: {push.verdict} and {(verdict, version)}")
+    push.verdict = verdict, version
     if verdict != COUNTED:
         return
     behind = version - 1 - push.tag
@@ -172,13 +172,13 @@ def hear_verdicts(log, kills):
         push = log.pushes.get(out.ticket)
         if push is None:
             raise Broken(f"{log.path}: a verdict for ticket {out.ticket}, which was never pushed")
-        if push.fate is not None:
+        if push.verdict is not None:
             raise Broken(f"{push} has two verdicts")
         if out.ticket < last:
             raise Broken(f"{log.path}: the verdict of ticket {out.ticket} came after {last}'s")
         last = out.ticket
         judge(push, out.verdict, out.counted_in)
-    mute = [p for p in log.pushes.values() if p.fate is None]
+    mute = [p for p in log.pushes.values() if p.verdict is None]
     if mute and (log.finished or (log.end == 0 and not kills and not is_leaving(log, mute))):
         raise Broken(f"{mute[0]} has no verdict")
 
@@ -188,20 +188,20 @@ def is_leaving(log, mute):
     return not log.finished and [p.ticket for p in mute] == sorted(log.pushes)[-len(mute) :]
 
 
-def hear_fates(logs):
+def hear_earlier_verdicts(logs):
     """What a rank that came back was told of the session before it that had started."""
     by_session = {(log.rank, log.incarnation): log for log in logs}
     for log in logs:
         check_told(log, by_session)
-        for incarnation, ticket, verdict, version in log.fates:
+        for incarnation, ticket, verdict, version in log.verdicts:
             earlier = by_session.get((log.rank, incarnation))
             if incarnation >= log.incarnation or earlier is None or ticket not in earlier.pushes:
-                raise Broken(f"{log.path}: the fate of ticket {ticket} of session {incarnation}, "
-                             "which was never pushed")
+                raise Broken(f"{log.path}: the verdict of ticket {ticket} of session "
+                             f"{incarnation}, which was never pushed")
             judge(earlier.pushes[ticket], verdict, version)
     for log in logs:
         for push in pushes_before(log, by_session).values():
-            push.unread = push.fate is None
+            push.unread = push.verdict is None
 
 
 def pushes_before(log, by_session):
@@ -212,18 +212,18 @@ def pushes_before(log, by_session):
 
 
 def check_told(log, by_session):
-    """All fates that the session before has not heard are told, but of what no server had read:
+    """All verdicts that the session before has not heard are told, but of what no server had read:
     that is at most one push in each slot, and one that was about to be."""
     pushes = pushes_before(log, by_session)
     if not pushes:
         return
     before = next(iter(pushes.values())).log
-    told = {ticket for incarnation, ticket, *_ in log.fates if incarnation == before.incarnation}
-    mute = {ticket for ticket, push in pushes.items() if push.fate is None}
+    told = {ticket for incarnation, ticket, *_ in log.verdicts if incarnation == before.incarnation}
+    mute = {ticket for ticket, push in pushes.items() if push.verdict is None}
     lost = {ticket for ticket in mute - told if ticket < max(pushes) - SLOTS_MAX or
             ticket < max(told, default=0)}
     if lost:
-        raise Broken(f"{log.path}: the fates of {sorted(lost)} of session "
+        raise Broken(f"{log.path}: the verdicts of {sorted(lost)} of session "
                      f"{before.incarnation} are lost")
 
 
@@ -268,7 +268,7 @@ def check_bound(logs):
     if not all(log.finished for log in logs):
         return
     bound = int(logs[0].policy.split(":")[1])
-    clocks = {log: sorted(p.fate[1] for p in log.pushes.values() if p.fate[0] == COUNTED)
+    clocks = {log: sorted(p.verdict[1] for p in log.pushes.values() if p.verdict[0] == COUNTED)
               for log in logs}
     for log in logs:
         for out in log.outcomes:
@@ -338,7 +338,7 @@ def completions(version, seen, have, mute):
     for rank, count, _ in seen.set:
         missing = count - got.get(rank, 0)
         if missing > 0:
-            fitting = [p for p in mute if p.log.rank == rank and p.fate is None
+            fitting = [p for p in mute if p.log.rank == rank and p.verdict is None
                        and may_be_in(p, version)]
             choices.append(list(itertools.combinations(fitting, missing)))
     for choice in itertools.product(*choices):
@@ -550,7 +550,7 @@ class Proof:
         self.counts = []  # of contributions, by version
         self.tickets = sum(len(log.pushes) for log in logs)
         self.verdicts = set()
-        self.told = sum(len(log.fates) for log in logs)
+        self.told = sum(len(log.verdicts) for log in logs)
         self.logs = logs
         self.parameters = {}  # by version, of those that could be computed again
 
@@ -559,7 +559,7 @@ class Proof:
         return self.newest - self.checked
 
     def must_not_have(self, verdict):
-        count = sum(p.fate is not None and p.fate[0] == verdict
+        count = sum(p.verdict is not None and p.verdict[0] == verdict
                     for log in self.logs for p in log.pushes.values())
         if count:
             raise Broken(f"{count} of {self.tickets} are {VERDICTS[verdict]}")
@@ -599,18 +599,18 @@ def prove(prefix, rules, kills=False, course=()):
     for log in logs:
         hear_verdicts(log, kills)
         check_order(log, kills)
-    hear_fates(logs)
+    hear_earlier_verdicts(logs)
     if not kills:
         check_bound(logs)
     seen = agree(logs) if any(log.outcomes for log in logs) else {}
     proof = Proof(logs)
     counted, mute = {}, []
     for push in (p for log in logs for p in log.pushes.values()):
-        if push.fate is None and not push.unread:
+        if push.verdict is None and not push.unread:
             mute.append(push)
-        elif push.fate and push.fate[0] == COUNTED:
-            counted.setdefault(push.fate[1], []).append(push)
-    proof.verdicts = {p.fate[0] for log in logs for p in log.pushes.values() if p.fate}
+        elif push.verdict and push.verdict[0] == COUNTED:
+            counted.setdefault(push.verdict[1], []).append(push)
+    proof.verdicts = {p.verdict[0] for log in logs for p in log.pushes.values() if p.verdict}
     proof.newest = max(seen, default=0)
     if not kills and max(counted, default=0) > proof.newest:
         raise Broken(f"counted in version {max(counted)}, which nobody saw")
@@ -622,7 +622,7 @@ def prove(prefix, rules, kills=False, course=()):
             rules.discount(logs[0].under(version).startswith("softsync:"))
         if version not in seen:
             whole = len(have) == 1 and commits_each(logs[0], version)
-            if not have or not whole and any(p.fate is None for p in mute):
+            if not have or not whole and any(p.verdict is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)
             model.goes_on(*model.after(version, total, model.rate_scale(have))[1:])
@@ -630,7 +630,7 @@ def prove(prefix, rules, kills=False, course=()):
             have = recompute(version, seen[version],
                              completions(version, seen[version], have, mute), model, logs[0])
             for push in have:
-                push.fate = push.fate or (COUNTED, version)
+                push.verdict = push.verdict or (COUNTED, version)
         model.samples += sum(push.weight for push in have)
         proof.counts.append(len(have))
         proof.parameters[version] = model.theta

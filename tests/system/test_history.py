@@ -22,11 +22,11 @@ SETS = {1: (0, 1), 2: (0, 2), 3: (1, 2), 4: (0, 1), 5: (0, 1), 6: (0, 2)}
 class Worker:
     """Writes the log of one session, as a test worker would."""
 
-    def __init__(self, path, rank, incarnation, fates=()):
+    def __init__(self, path, rank, incarnation, verdicts=()):
         self.path, self.rank, self.incarnation = f"{path}.{rank}.{incarnation}", rank, incarnation
         self.ticket = 0
         self.lines = [f"job {rank} {incarnation} {WORKERS} {ELEMS} 0 0 0 1 backup:2"]
-        self.lines += ["fate {} {} {} {}".format(*fate) for fate in fates]
+        self.lines += ["verdict {} {} {} {}".format(*verdict) for verdict in verdicts]
 
     def push(self, tag):
         self.ticket += 1
@@ -229,28 +229,28 @@ class Spoiled(unittest.TestCase):
         self.spoil("1.1", " 5 1 0 ", " 5 1 1 ")
         self.refuse("the job ended at versions")
 
-    def test_a_fate_for_nothing(self):
-        self.spoil("2.2", "fate 1 3 1 3", "fate 1 3 1 3\nfate 1 8 1 3")
-        self.refuse("fate of ticket 8")
+    def test_a_verdict_for_nothing(self):
+        self.spoil("2.2", "verdict 1 3 1 3", "verdict 1 3 1 3\nverdict 1 8 1 3")
+        self.refuse("verdict of ticket 8")
 
-    def test_a_fate_that_is_not_so(self):
-        self.spoil("2.2", "fate 1 3 1 3", "fate 1 3 2 0")
+    def test_a_verdict_that_is_not_so(self):
+        self.spoil("2.2", "verdict 1 3 1 3", "verdict 1 3 2 0")
         self.refuse("version 3")
 
-    def test_a_fate_against_what_was_heard(self):
-        self.spoil("2.2", "fate 1 3 1 3", "fate 1 3 1 3\nfate 1 2 4 0")
+    def test_a_verdict_against_what_was_heard(self):
+        self.spoil("2.2", "verdict 1 3 1 3", "verdict 1 3 1 3\nverdict 1 2 4 0")
         self.refuse("two verdicts")
 
-    def test_a_fate_of_no_session(self):
-        self.spoil("2.2", "fate 1 3 1 3", "fate 1 3 1 3\nfate 2 1 1 5")
+    def test_a_verdict_of_no_session(self):
+        self.spoil("2.2", "verdict 1 3 1 3", "verdict 1 3 1 3\nverdict 2 1 1 5")
         self.refuse("ticket 1 of session 2, which was never pushed")
 
-    def test_a_fate_left_out(self):
+    def test_a_verdict_left_out(self):
         """If there are more pushes than slots, only the last ones can be unread."""
         more = "".join(f"push {ticket} 2 1 0\n" for ticket in range(4, 9))
         self.spoil("2.1", "push 3 2 1 0\n", "push 3 2 1 0\n" + more)
-        self.spoil("2.2", "fate 1 3 1 3\n", "")
-        self.refuse("fates of .3. of session 1 are lost")
+        self.spoil("2.2", "verdict 1 3 1 3\n", "")
+        self.refuse("verdicts of .3. of session 1 are lost")
 
     def test_a_push_that_was_never_read(self):
         """It is in no version, so one that nobody saw can be made up without it."""
@@ -284,10 +284,10 @@ class Spoiled(unittest.TestCase):
                         "push 2 2 1 0\n")
         self.assertEqual(history.prove(path, SGD, True).checked, 2)
 
-    def test_a_fate_left_out_before_another(self):
+    def test_a_verdict_left_out_before_another(self):
         self.spoil("2.1", "push 3 2 1 0\n", "push 3 2 1 0\npush 4 2 1 0\n")
-        self.spoil("2.2", "fate 1 3 1 3\n", "fate 1 4 4 0\n")
-        self.refuse("fates of .3. of session 1 are lost")
+        self.spoil("2.2", "verdict 1 3 1 3\n", "verdict 1 4 4 0\n")
+        self.refuse("verdicts of .3. of session 1 are lost")
 
     def test_a_version_older_than_ones_own(self):
         self.spoil("0.1", "outcome 1 1 1 1 1 0", "outcome 1 1 1 0 0 0")

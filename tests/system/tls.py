@@ -454,7 +454,7 @@ def peers_of_an_older_protocol(a):
 
 
 def bad_files(a):
-    """A sentence that names the file and the mend, and exit status 2."""
+    """A sentence that names the file and the fix, and exit status 2."""
     with Job(a, "-n", "1") as job:
         worker = options(job.keys, "worker")
         os.chmod(f"{job.keys}/observer.key", 0o644)
@@ -486,7 +486,7 @@ def bad_files(a):
             check(f"the doctor looks at the files of a {role}", words in said)
         said = subprocess.run([a.muster, "doctor", *options(job.keys, "observer")], text=True,
                               capture_output=True, timeout=HANG_S, check=False).stdout
-        check("the doctor says what is wrong with files, and the mend",
+        check("the doctor says what is wrong with files, and the fix",
               "FAIL     identity" in said and "chmod 600" in said and "muster key new" in said)
         check("a directory that is refused keeps its mode",
               stat.S_IMODE(os.stat(job.keys).st_mode) == 0o755)

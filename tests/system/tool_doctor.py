@@ -36,13 +36,13 @@ class Doctor(scene.Scene):
             self.assertIn(option, out)
 
     def test_text(self):
-        """each check is a line, what is not ok has cause and mend, the last line sums it up"""
+        """each check is a line, what is not ok has cause and fix, the last line sums it up"""
         rc, out, _ = self.doctor()
         checks, _, verdict = out.rstrip().rpartition("\n\n")
         level = ""
         for line in checks.splitlines():
             if line.startswith("         "):
-                self.assertRegex(line, r"^ +(because|mend) +\S")
+                self.assertRegex(line, r"^ +(because|fix) +\S")
                 self.assertNotEqual(level, "ok", line)
             else:
                 self.assertRegex(line, LINE)
@@ -59,7 +59,7 @@ class Doctor(scene.Scene):
         self.assertEqual(doc["usable"], rc == 0)
         self.assertEqual(doc["failures"], sum(f["level"] == "FAIL" for f in doc["findings"]))
         for finding in doc["findings"]:
-            self.assertEqual(bool(finding["mend"]), finding["level"] != "ok", finding)
+            self.assertEqual(bool(finding["fix"]), finding["level"] != "ok", finding)
             self.assertEqual(bool(finding["cause"]), finding["level"] != "ok", finding)
         shm = next(w for w in doc["writes"] if w["check"] == "shm")
         self.assertEqual((shm["ok"], shm["bytes"], shm["wrong"]), (True, 1 << 20, 0))
@@ -88,11 +88,11 @@ class Doctor(scene.Scene):
         one = next(f for f in found if f["check"] == "directory")
         self.assertEqual(shm["level"], one["level"])
         if one["level"] == "FAIL":
-            self.assertEqual(shm["mend"], "what directory above says")
+            self.assertEqual(shm["fix"], "what directory above says")
         return one
 
     def test_directory(self):
-        """where the sockets of listeners cannot lie is said, with why and what mends it"""
+        """where the sockets of listeners cannot lie is said, with why and what fix it"""
         runtime = self.path("runtime")
         os.mkdir(runtime, 0o700)
         self.assertEqual(self.directory(runtime)["level"], "ok")
@@ -124,11 +124,11 @@ class Doctor(scene.Scene):
         os.chown(runtime, 54321, -1)
         self.wrong(runtime, f"{runtime} belongs to uid 54321", "set XDG_RUNTIME_DIR to a directory")
 
-    def wrong(self, runtime, cause, mend):
+    def wrong(self, runtime, cause, fix):
         one = self.directory(runtime)
         self.assertEqual(one["level"], "FAIL", one)
         self.assertIn(cause, one["cause"])
-        self.assertTrue(one["mend"].startswith(mend), one)
+        self.assertTrue(one["fix"].startswith(fix), one)
 
     def test_files(self):
         """the hard limit of descriptors is held against what workers take, as musterd does it"""
@@ -140,7 +140,7 @@ class Doctor(scene.Scene):
             self.assertEqual(files["level"], level, files)
             self.assertIn("a server may open 512 files; ", files["found"])
         self.assertRegex(files["found"], r"1000 workers take 4\d\d\d over shared memory, 1\d\d\d ")
-        self.assertRegex(files["mend"], r"nofile.*4\d\d\d")
+        self.assertRegex(files["fix"], r"nofile.*4\d\d\d")
 
     def test_device(self):
         """a device that is not there fails, whether typed or in the environment"""
@@ -185,7 +185,7 @@ class Doctor(scene.Scene):
         rc, out, _ = self.doctor("--peer", address, "--timeout", "1s")
         self.assertEqual(rc, 1)
         self.assertRegex(out, r"(?m)^FAIL     peer        /.*: a write of 1\.00 MiB failed\n"
-                         r" +because +\S.*\n +mend +\S")
+                         r" +because +\S.*\n +fix +\S")
 
 
 scene.main()

@@ -50,7 +50,7 @@ def reach(tools, one, two):
     listening.kill(signal.SIGINT)
     check("an interrupt is its normal end", listening.wait() == 0, listening.output)
     says(two, command, 1, "^FAIL +peer", "because +nobody listens there any more",
-         "mend +is muster doctor --listen still there")
+         "fix +is muster doctor --listen still there")
 
 
 def packets(node):
@@ -62,10 +62,10 @@ def gone(tools, one, two):
     """The way is cut, or the other end killed: before, and in the midst of a write."""
     listening, command = listen(tools, one)
     two.cut(carrier=False)
-    said = says(two, command, 1, "^FAIL +peer", r"because +10\.77\.0\.1.*", "mend +.*4791")
+    said = says(two, command, 1, "^FAIL +peer", r"because +10\.77\.0\.1.*", "fix +.*4791")
     check("a cut way is named", re.search("does not answer|not resolved|No route|no link", said),
           said)
-    two.mend()
+    two.fix()
     two.netem("delay 60ms rate 20mbit")  # so that all of it takes seconds
     for name, fault, sentence in (
             ("cut", lambda: two.cut(carrier=False), "no acknowledgement from 10.77.0.1 over rxe0"),
@@ -78,7 +78,7 @@ def gone(tools, one, two):
         until(lambda began=began: packets(one) > began + 40, 60, "it writes")
         fault()
         status = trying.wait()
-        two.mend()
+        two.fix()
         said = re.search("because +(.*)", trying.output)
         check(f"{name}: {said and said[1]}", status == 1 and said and re.search(sentence, said[1]),
               trying.output)
@@ -99,7 +99,7 @@ def mtu(tools):
         listening, command = listen(tools, one)
         says(two, command, 0, r"^ok +peer", r"^warning +peer mtu .*1024 bytes at rxe0/1 here, "
              "4096 at rxe0/1 of node0", "because +.*different MTUs",
-             "mend +the same on both hosts: ip link set IFACE mtu 4200")
+             "fix +the same on both hosts: ip link set IFACE mtu 4200")
         two.run("ip link set data mtu 4200")
         said = says(two, command, 0, "^ok +peer")
         check("the same at both: no word of it", "peer mtu" not in said, said)

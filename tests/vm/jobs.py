@@ -194,10 +194,10 @@ def late_write(tools):
         before, version = len(job.verdicts(4)), job.newest(0)
         job.wait_version(0, version + 60)
         far.netem(None)
-        mended = len(job.verdicts(4))
-        took = job.verdicts(4)[before:mended]
+        fixed = len(job.verdicts(4))
+        took = job.verdicts(4)[before:fixed]
         check(f"held for half of the budget, rank 4 comes late: {took}", LATE in took)
-        until(lambda: COUNTED in job.verdicts(4)[mended + 1:], 60, "rank 4 counts again")
+        until(lambda: COUNTED in job.verdicts(4)[fixed + 1:], 60, "rank 4 counts again")
         far.cut(carrier=False)
         seconds = until(lambda: lost(job, 4), 10, "rank 4 is lost")
         check(f"cut off, it is lost after {seconds:.1f} s", seconds < 10)
@@ -280,7 +280,7 @@ def wrong_addresses(tools, machines):
     one.cut()
     until(lambda: "DOWN" in one.run(["rdma", "link"]).output, 60, "the port is down")
     refused(one, [*here, "--data-address", "10.77.0.1"], r"rxe0.*10\.77\.0\.1.*down.*link set")
-    one.mend()
+    one.fix()
     until(lambda: "ACTIVE" in one.run(["rdma", "link"]).output, 60, "the port is up")
     job = Job(tools, machines, "-n", "1", "--join-timeout", "120s")
     refused(two, worker, r"10\.99\.0\.1", env={"MUSTER_SERVER": job.address,

@@ -199,7 +199,7 @@ class Node:
         with carrier=False, as when a switch on the way fails."""
         self._set_link(net, carrier, False)
 
-    def mend(self, net="data"):
+    def fix(self, net="data"):
         """Undoes cut() of either kind."""
         self._set_link(net, True, True)
         self._set_link(net, False, True)

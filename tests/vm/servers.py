@@ -199,9 +199,9 @@ def cut(node):
         node.cut(net, carrier=False)
 
 
-def mend(node):
+def fix(node):
     for net in ("data", "control"):
-        node.mend(net)
+        node.fix(net)
 
 
 def begin(tools, machines, *options, nodes=(0, 1), **how):
@@ -239,7 +239,7 @@ def follower_lost(tools):
         began = time.monotonic()
         cut(far)
         job.all_fail(began, LEASE_S + RETRIES_S + SLACK_S, words | {"rank": "."})
-        mend(far)
+        fix(far)
         job.check_history(*SGD, "--kills")
 
         print("--- without power", flush=True)
@@ -274,7 +274,7 @@ def leader_lost(tools):
         began = time.monotonic()
         cut(near)
         job.all_fail(began, LEASE_S + RETRIES_S + SLACK_S, words)
-        mend(near)
+        fix(near)
         job.check_history(*SGD, "--kills")
 
         print("--- without power", flush=True)
@@ -305,7 +305,7 @@ def away(tools):
         for what, node in (("the follower", far), ("the leader", near)):
             cut(node)
             time.sleep(2.5)
-            mend(node)
+            fix(node)
             goes_on(job, f"{what} cut off for a part of the retries", 0)
         for what, process in (("follower", job.follower[0]), ("leader", job.server)):
             process.kill(signal.SIGSTOP)

@@ -60,7 +60,7 @@ class Whole:
     def clean(self):
         """Raises Spoilt where what a case has left cannot be undone."""
         self._expect_alive()
-        self._mend()
+        self._fix()
         self._end_processes()
         self._undo()
         self._remove_files()
@@ -81,11 +81,11 @@ class Whole:
         if self.machines.still():
             raise Spoilt(self.machines.still())
 
-    def _mend(self):
+    def _fix(self):
         for node in self.machines.nodes:
             node.resume()
             for net in laboratory.NETS if self.machines.switch else ():
-                node.mend(net)
+                node.fix(net)
 
     def _end_processes(self):
         running = [process for node in self.machines.nodes

@@ -229,7 +229,7 @@ def cut(one, two):
         check.assertTrue(is_reachable(one, two.control_address))
         state = two.run("cat /sys/class/net/data/carrier").output
         check.assertEqual(state, "0\n" if carrier else "1\n")
-        two.mend()
+        two.fix()
         wait_reachable(one, two.address)
 
 

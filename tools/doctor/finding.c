@@ -41,15 +41,15 @@ void mst_finding_cause(struct mst_finding *f, const char *fmt, ...)
 	va_end(args);
 }
 
-void mst_finding_mend(struct mst_finding *f, const char *fmt, ...)
+void mst_finding_fix(struct mst_finding *f, const char *fmt, ...)
 {
-	size_t used = strlen(f->mend);
+	size_t used = strlen(f->fix);
 	va_list args;
 
-	if (used > 0 && used + 1 < sizeof(f->mend))
-		f->mend[used++] = '\n';
+	if (used > 0 && used + 1 < sizeof(f->fix))
+		f->fix[used++] = '\n';
 	va_start(args, fmt);
-	(void)vsnprintf(f->mend + used, sizeof(f->mend) - used, fmt, args);
+	(void)vsnprintf(f->fix + used, sizeof(f->fix) - used, fmt, args);
 	va_end(args);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What `muster doctor` has to say: findings, each with its figures, and for what is wrong the cause
- * and the command that mends it. */
+ * and the command that fix it. */
 #ifndef MST_TOOLS_DOCTOR_FINDING_H
 #define MST_TOOLS_DOCTOR_FINDING_H
 
@@ -17,7 +17,7 @@ struct mst_finding {
 	char subject[80]; /* "rxe0/1"; "": the host */
 	char found[320];
 	char cause[320]; /* "": none is known, or nothing is wrong */
-	char mend[480];  /* commands or settings, a line each; "": none */
+	char fix[480];   /* commands or settings, a line each; "": none */
 };
 
 struct mst_findings {
@@ -34,7 +34,7 @@ void mst_finding_subject(struct mst_finding *f, const char *fmt, ...)
 void mst_finding_cause(struct mst_finding *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 /* Once more is one more line. */
-void mst_finding_mend(struct mst_finding *f, const char *fmt, ...)
+void mst_finding_fix(struct mst_finding *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /* Is there a failure of that check? */

@@ -22,8 +22,8 @@ static void judge_missing_modules(const struct mst_doctor_facts *f, const char *
 
 	if (state == MST_MODULE_ABSENT) {
 		mst_finding_cause(new, "kernel %s was built without", f->kernel);
-		mst_finding_mend(new, "boot a kernel that has it; Debian's: "
-				      "apt-get install linux-image-amd64, then reboot");
+		mst_finding_fix(new, "boot a kernel that has it; Debian's: "
+				     "apt-get install linux-image-amd64, then reboot");
 		return;
 	}
 	if (state == MST_MODULE_UNKNOWN)
@@ -33,7 +33,7 @@ static void judge_missing_modules(const struct mst_doctor_facts *f, const char *
 				  f->kernel);
 	else
 		mst_finding_cause(new, "nothing has asked for RDMA since this host was started");
-	mst_finding_mend(new, "%smodprobe -a %s", on_host(f), names);
+	mst_finding_fix(new, "%smodprobe -a %s", on_host(f), names);
 }
 
 void mst_doctor_judge_modules(const struct mst_doctor_facts *f, struct mst_findings *out)
@@ -66,7 +66,7 @@ static const char *likely_netdev(const struct mst_doctor_facts *f)
 	return "IFACE";
 }
 
-static void mend_with_soft_roce(const struct mst_doctor_facts *f, struct mst_finding *new)
+static void fix_with_soft_roce(const struct mst_doctor_facts *f, struct mst_finding *new)
 {
 	enum mst_module_state rxe = f->module[MST_MODULE_RXE];
 
@@ -78,9 +78,9 @@ static void mend_with_soft_roce(const struct mst_doctor_facts *f, struct mst_fin
 				  strstr(f->kernel, "cloud") != NULL
 					  ? ": Debian's kernels for clouds leave it out"
 					  : "");
-		mst_finding_mend(new, "%sapt-get install linux-image-amd64, reboot into it",
-				 on_host(f));
-		mst_finding_mend(new, "then deploy/soft-roce.sh up %s", likely_netdev(f));
+		mst_finding_fix(new, "%sapt-get install linux-image-amd64, reboot into it",
+				on_host(f));
+		mst_finding_fix(new, "then deploy/soft-roce.sh up %s", likely_netdev(f));
 		return;
 	}
 	mst_finding_cause(new, "there is no RDMA card; kernel %s %s", f->kernel,
@@ -88,9 +88,9 @@ static void mend_with_soft_roce(const struct mst_doctor_facts *f, struct mst_fin
 				  ? "may have soft-RoCE for ordinary ones: its modules are not in "
 				    "/lib/modules here, so that cannot be told"
 				  : "has soft-RoCE for ordinary ones");
-	mst_finding_mend(new, "%sdeploy/soft-roce.sh up %s", on_host(f), likely_netdev(f));
+	mst_finding_fix(new, "%sdeploy/soft-roce.sh up %s", on_host(f), likely_netdev(f));
 	if (f->container[0] != '\0')
-		mst_finding_mend(new, "then start the container with " CONTAINER_FLAGS);
+		mst_finding_fix(new, "then start the container with " CONTAINER_FLAGS);
 }
 
 static void judge_no_device(const struct mst_doctor_facts *f, struct mst_findings *out)
@@ -99,16 +99,16 @@ static void judge_no_device(const struct mst_doctor_facts *f, struct mst_finding
 						  "none: nothing in /sys/class/infiniband");
 
 	if (f->card.slot[0] == '\0') {
-		mend_with_soft_roce(f, new);
+		fix_with_soft_roce(f, new);
 		return;
 	}
 	mst_finding_cause(new, "there is a card at %s, driver %s, but nothing drives its RDMA part",
 			  f->card.slot, f->card.driver[0] != '\0' ? f->card.driver : "none");
 	if (f->card.rdma_module != NULL)
-		mst_finding_mend(new, "%smodprobe %s", on_host(f), f->card.rdma_module);
+		mst_finding_fix(new, "%smodprobe %s", on_host(f), f->card.rdma_module);
 	else
-		mst_finding_mend(new, "%slspci -k -s %s, then load its driver", on_host(f),
-				 f->card.slot);
+		mst_finding_fix(new, "%slspci -k -s %s, then load its driver", on_host(f),
+				f->card.slot);
 }
 
 /* Names, separated by commas, as far as they fit. */
@@ -149,7 +149,7 @@ static void judge_names(const struct mst_doctor_facts *f, const char *names, con
 		struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, "devices",
 							  "there is no %s here", name);
 		mst_finding_cause(new, "this host has %s", list);
-		mst_finding_mend(new, "--device NAME or NAME:PORT, or leave it out");
+		mst_finding_fix(new, "--device NAME or NAME:PORT, or leave it out");
 	}
 }
 
@@ -183,17 +183,17 @@ static void judge_node(const struct mst_doctor_facts *f, const struct mst_doctor
 	if (f->container[0] != '\0') {
 		mst_finding_cause(new, "this is a container (%s) that was not given it",
 				  f->container);
-		mst_finding_mend(new, "start the container with " CONTAINER_FLAGS);
+		mst_finding_fix(new, "start the container with " CONTAINER_FLAGS);
 	} else if (node->exists) {
 		mst_finding_cause(new, "its permissions keep this user out");
-		mst_finding_mend(new,
-				 "as root: chmod 666 /dev/infiniband/%s; for good: "
-				 "apt-get install rdma-core, whose rules do it",
-				 node->name);
+		mst_finding_fix(new,
+				"as root: chmod 666 /dev/infiniband/%s; for good: "
+				"apt-get install rdma-core, whose rules do it",
+				node->name);
 	} else {
 		mst_finding_cause(new, "nothing has made it: udev is not running, or the module "
 				       "is not loaded");
-		mst_finding_mend(new, "as root: modprobe -a ib_uverbs rdma_ucm; udevadm trigger");
+		mst_finding_fix(new, "as root: modprobe -a ib_uverbs rdma_ucm; udevadm trigger");
 	}
 }
 
@@ -207,17 +207,17 @@ static void judge_unlisted(const struct mst_doctor_facts *f, const struct mst_do
 	mst_finding_subject(new, "%s", d->probe.name);
 	if (f->library_error == -ELIBACC) {
 		mst_finding_cause(new, "libibverbs or librdmacm is not on this host, or too old");
-		mst_finding_mend(new, "apt-get install libibverbs1 librdmacm1 ibverbs-providers");
+		mst_finding_fix(new, "apt-get install libibverbs1 librdmacm1 ibverbs-providers");
 		return;
 	}
 	if (f->library_error == -ENOSYS || f->module[MST_MODULE_UVERBS] != MST_MODULE_LOADED) {
 		mst_finding_cause(new, "the kernel's ib_uverbs is not loaded");
-		mst_finding_mend(new, "modprobe ib_uverbs");
+		mst_finding_fix(new, "modprobe ib_uverbs");
 		return;
 	}
 	mst_finding_cause(new, "the library that drives it from user space is missing, or too old "
 			       "for this kernel");
-	mst_finding_mend(new, "apt-get install ibverbs-providers");
+	mst_finding_fix(new, "apt-get install ibverbs-providers");
 }
 
 static void judge_unopened(const struct mst_doctor_device *d, enum mst_finding_level bad,
@@ -232,16 +232,16 @@ static void judge_unopened(const struct mst_doctor_device *d, enum mst_finding_l
 	case EACCES:
 		mst_finding_cause(new, "this process may not; in a container its device rules "
 				       "count, too");
-		mst_finding_mend(new, "as a user who may, or a container started with " //
-				 CONTAINER_FLAGS);
+		mst_finding_fix(new, "as a user who may, or a container started with " //
+				CONTAINER_FLAGS);
 		break;
 	case ENOMEM:
 		mst_finding_cause(new, "it locks memory of its own, and the limit is too small");
-		mst_finding_mend(new, "ulimit -l unlimited");
+		mst_finding_fix(new, "ulimit -l unlimited");
 		break;
 	default:
 		mst_finding_cause(new, "the driver refused; the kernel's log says more");
-		mst_finding_mend(new, "dmesg | tail");
+		mst_finding_fix(new, "dmesg | tail");
 	}
 }
 
@@ -259,8 +259,8 @@ static void judge_library(const struct mst_doctor_facts *f, const struct mst_doc
 		mst_finding_subject(new, "%s", d->probe.name);
 		mst_finding_cause(new, "iWARP has no writes with immediate data, which tell a "
 				       "server that a gradient is there");
-		mst_finding_mend(new, "a card that does InfiniBand or RoCE; some can be switched "
-				      "to it");
+		mst_finding_fix(new, "a card that does InfiniBand or RoCE; some can be switched "
+				     "to it");
 	} else {
 		new = mst_finding_add(out, MST_FINDING_OK, "library", "libibverbs can open it");
 		mst_finding_subject(new, "%s", d->probe.name);

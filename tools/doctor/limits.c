@@ -62,31 +62,31 @@ void mst_doctor_need(const struct mst_doctor_wish *wish, struct mst_doctor_need 
 }
 
 /* Whence the limit comes, and where it is raised. */
-static void mend_memlock(const struct mst_doctor_facts *f, uint64_t wanted,
-			 struct mst_finding *finding)
+static void fix_memlock(const struct mst_doctor_facts *f, uint64_t wanted,
+			struct mst_finding *finding)
 {
 	if (f->container[0] != '\0') {
 		mst_finding_cause(finding, "containers (%s) begin with the limit of their engine",
 				  f->container);
-		mst_finding_mend(finding, "start the container with --ulimit memlock=-1, or "
-					  "--cap-add=IPC_LOCK");
+		mst_finding_fix(finding, "start the container with --ulimit memlock=-1, or "
+					 "--cap-add=IPC_LOCK");
 	} else if (f->unit[0] != '\0') {
 		mst_finding_cause(finding, "it is that of the systemd unit %s", f->unit);
-		mst_finding_mend(finding,
-				 "systemctl edit %s, with the lines [Service] and "
-				 "LimitMEMLOCK=infinity; then systemctl restart %s",
-				 f->unit, f->unit);
+		mst_finding_fix(finding,
+				"systemctl edit %s, with the lines [Service] and "
+				"LimitMEMLOCK=infinity; then systemctl restart %s",
+				f->unit, f->unit);
 	} else if (f->memlock_hard >= wanted) {
 		mst_finding_cause(finding, "it is this shell's own limit, which it may raise");
-		mst_finding_mend(finding, "ulimit -l %s",
-				 f->memlock_hard == MST_DOCTOR_UNLIMITED ? "unlimited" : "hard");
+		mst_finding_fix(finding, "ulimit -l %s",
+				f->memlock_hard == MST_DOCTOR_UNLIMITED ? "unlimited" : "hard");
 	} else {
 		mst_finding_cause(finding, "it is %s%s",
 				  f->memlock_file[0] != '\0' ? "set in " : "the default for logins",
 				  f->memlock_file);
-		mst_finding_mend(finding, "as root: printf '* - memlock unlimited\\n' "
-					  ">/etc/security/limits.d/zz-muster.conf; then log in "
-					  "anew");
+		mst_finding_fix(finding, "as root: printf '* - memlock unlimited\\n' "
+					 ">/etc/security/limits.d/zz-muster.conf; then log in "
+					 "anew");
 	}
 }
 
@@ -100,7 +100,7 @@ static void judge_memlock_alone(const struct mst_doctor_facts *f, struct mst_fin
 		mst_bytes_text(f->memlock).text);
 
 	if (small)
-		mend_memlock(f, MST_DOCTOR_UNLIMITED, new);
+		fix_memlock(f, MST_DOCTOR_UNLIMITED, new);
 }
 
 static void judge_memlock(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
@@ -130,9 +130,9 @@ static void judge_memlock(const struct mst_doctor_facts *f, const struct mst_doc
 		"a process may lock %s; %s", mst_bytes_text(f->memlock).text, figures);
 	if (wanted <= f->memlock)
 		return;
-	mend_memlock(f, wanted, new);
+	fix_memlock(f, wanted, new);
 	if (wish->role == MST_DOCTOR_BOTH && need.worker_bytes <= f->memlock)
-		mst_finding_mend(new, "or let the server run elsewhere: --role worker");
+		mst_finding_fix(new, "or let the server run elsewhere: --role worker");
 }
 
 /* Adds one figure of a device: "8 of 65536 queue pairs". */
@@ -215,7 +215,7 @@ static void judge_device(const struct mst_doctor_device *d, const struct mst_doc
 		new = mst_finding_add(out, MST_FINDING_FAIL, "limits", "the job would take %s",
 				      text);
 		mst_finding_cause(new, "the device has no more");
-		mst_finding_mend(new, "fewer workers or slots, or a server with another device");
+		mst_finding_fix(new, "fewer workers or slots, or a server with another device");
 	}
 	mst_finding_subject(new, "%s", d->probe.name);
 }
@@ -252,7 +252,7 @@ static void judge_huge_pages(const struct mst_doctor_facts *f, struct mst_findin
 		return;
 	mst_finding_cause(new, "they are switched off, so that a device has 512 times as many "
 			       "pages to look up");
-	mst_finding_mend(new, "as root: echo madvise >/sys/kernel/mm/transparent_hugepage/enabled");
+	mst_finding_fix(new, "as root: echo madvise >/sys/kernel/mm/transparent_hugepage/enabled");
 }
 
 void mst_doctor_judge_memory(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,

@@ -4,31 +4,31 @@
 #include <errno.h>
 #include <string.h>
 
-static void mend_shm(const struct mst_doctor_try *t, const struct mst_findings *found,
-		     struct mst_finding *new)
+static void fix_shm(const struct mst_doctor_try *t, const struct mst_findings *found,
+		    struct mst_finding *new)
 {
 	(void)t;
 	if (mst_findings_failed(found, MST_DOCTOR_DIRECTORY))
-		mst_finding_mend(new, "what " MST_DOCTOR_DIRECTORY " above says");
+		mst_finding_fix(new, "what " MST_DOCTOR_DIRECTORY " above says");
 	else
-		mst_finding_mend(new, "in a container: --shm-size and its memory limit; else the "
-				      "limits of ulimit -a");
+		mst_finding_fix(new, "in a container: --shm-size and its memory limit; else the "
+				     "limits of ulimit -a");
 }
 
-static void mend_verbs(const struct mst_doctor_try *t, const struct mst_findings *found,
-		       struct mst_finding *new)
+static void fix_verbs(const struct mst_doctor_try *t, const struct mst_findings *found,
+		      struct mst_finding *new)
 {
 	(void)found;
 	if (t->error == -ENOMEM)
-		mst_finding_mend(new, "what memlock above says");
+		mst_finding_fix(new, "what memlock above says");
 	else
-		mst_finding_mend(new, "dmesg | tail; ibv_devinfo -d %.*s",
-				 (int)strcspn(t->subject, "/"), t->subject);
+		mst_finding_fix(new, "dmesg | tail; ibv_devinfo -d %.*s",
+				(int)strcspn(t->subject, "/"), t->subject);
 }
 
 const struct mst_doctor_network mst_doctor_networks[] = {
-	{ .transport = &mst_shm, .check = "shm", .within_host = true, .mend = mend_shm },
-	{ .transport = &mst_verbs, .check = "write", .by_port = true, .mend = mend_verbs },
+	{ .transport = &mst_shm, .check = "shm", .within_host = true, .fix = fix_shm },
+	{ .transport = &mst_verbs, .check = "write", .by_port = true, .fix = fix_verbs },
 	{ .check = NULL },
 };
 

@@ -10,9 +10,9 @@ struct mst_doctor_network {
 	const char *check; /* the word for a write over it within this host */
 	bool by_port;      /* one write over each port that nothing is in the way of; else one */
 	bool within_host;  /* its peers are all on this host */
-	/* What mends a write that failed; @found: all that was found so far. */
-	void (*mend)(const struct mst_doctor_try *t, const struct mst_findings *found,
-		     struct mst_finding *new);
+	/* What fix a write that failed; @found: all that was found so far. */
+	void (*fix)(const struct mst_doctor_try *t, const struct mst_findings *found,
+		    struct mst_finding *new);
 };
 
 extern const struct mst_doctor_network mst_doctor_networks[]; /* the last has no check */
@@ -23,7 +23,7 @@ const struct mst_doctor_network *mst_doctor_network_of(const char *check);
 #define MST_DOCTOR_LISTENS_ON "verbs" /* unless --transport says otherwise */
 /* Between hosts it is RDMA, whose packets go to a UDP port over Ethernet (RoCE v2). */
 #define MST_DOCTOR_PEER_PORT 4791
-#define MST_DOCTOR_PEER_MEND                                                                       \
+#define MST_DOCTOR_PEER_FIX                                                                        \
 	"is muster doctor --listen still there, does ping reach it, and does a firewall drop UDP " \
 	"port 4791?"
 

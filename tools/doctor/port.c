@@ -224,13 +224,13 @@ static void judge_down(const struct look *l)
 	struct mst_finding *f = say(l, l->bad, "port", found);
 	if (n != NULL && strcmp(n->state, "down") == 0) {
 		mst_finding_cause(f, "its network interface %s is down", n->name);
-		mst_finding_mend(f, "ip link set %s up", n->name);
+		mst_finding_fix(f, "ip link set %s up", n->name);
 	} else if (l->port->link == MST_PROBE_INFINIBAND) {
 		mst_finding_cause(f, "no cable, no partner, or the port is switched off");
-		mst_finding_mend(f, "ibstat %s; then cable and switch", l->d->probe.name);
+		mst_finding_fix(f, "ibstat %s; then cable and switch", l->d->probe.name);
 	} else {
 		mst_finding_cause(f, "its network interface has no carrier, or is down");
-		mst_finding_mend(f, "rdma link show; ip -br link; then cable and switch");
+		mst_finding_fix(f, "rdma link show; ip -br link; then cable and switch");
 	}
 }
 
@@ -244,8 +244,8 @@ static void judge_initialising(const struct look *l)
 	if (l->port->link != MST_PROBE_INFINIBAND)
 		return;
 	mst_finding_cause(f, "no subnet manager has been at this port (LID %u)", l->port->lid);
-	mst_finding_mend(f, "start one in the fabric: on one of its hosts "
-			    "apt-get install opensm; systemctl start opensm");
+	mst_finding_fix(f, "start one in the fabric: on one of its hosts "
+			   "apt-get install opensm; systemctl start opensm");
 }
 
 static void judge_state(const struct look *l)
@@ -282,7 +282,7 @@ static const struct mst_doctor_address *address_on(const struct mst_doctor_facts
 }
 
 /* No GID leads here: the interface has no address, or the table does not know of it. */
-static void mend_gid(const struct look *l, struct mst_finding *f)
+static void fix_gid(const struct look *l, struct mst_finding *f)
 {
 	const char *netdev = l->way.netdev[0] != '\0' ? l->way.netdev : "IFACE";
 	const struct mst_doctor_address *a = address_on(l->f, netdev);
@@ -290,12 +290,12 @@ static void mend_gid(const struct look *l, struct mst_finding *f)
 	if (a == NULL) {
 		mst_finding_cause(f, "%s has no IP address",
 				  l->way.netdev[0] != '\0' ? netdev : "its network interface");
-		mst_finding_mend(f, "ip addr add ADDRESS/24 dev %s", netdev);
+		mst_finding_fix(f, "ip addr add ADDRESS/24 dev %s", netdev);
 		return;
 	}
 	mst_finding_cause(f, "%s has %s now, and the device's table has not followed", netdev,
 			  mst_doctor_ip(a->raw).text);
-	mst_finding_mend(f, "ip link set %s down; ip link set %s up", netdev, netdev);
+	mst_finding_fix(f, "ip link set %s down; ip link set %s up", netdev, netdev);
 }
 
 static void judge_elsewhere(const struct look *l)
@@ -306,9 +306,9 @@ static void judge_elsewhere(const struct look *l)
 	struct mst_finding *f = say(l, l->bad, "gid", found);
 	mst_finding_cause(f, "this process is in a network namespace of its own, and the device's "
 			     "addresses are in another");
-	mst_finding_mend(f, l->f->container[0] != '\0'
-				    ? "start the container with --network=host"
-				    : "run in the host's network namespace: nsenter -t 1 -n");
+	mst_finding_fix(f, l->f->container[0] != '\0'
+				   ? "start the container with --network=host"
+				   : "run in the host's network namespace: nsenter -t 1 -n");
 }
 
 static void say_way(const struct way *way, char *out, size_t len)
@@ -352,14 +352,14 @@ static void judge_gid(const struct look *l)
 	struct mst_finding *f = say(l, good ? MST_FINDING_OK : l->bad, "gid", found);
 	if (l->way.rank == WAY_ROCE_V1) {
 		mst_finding_cause(f, "there is no RoCE v2 GID of it, which muster takes");
-		mst_finding_mend(f, "a driver and firmware that do RoCE v2");
+		mst_finding_fix(f, "a driver and firmware that do RoCE v2");
 	} else if (l->way.rank == WAY_LOOPBACK) {
 		mst_finding_cause(f, "the connection manager takes no address of %s",
 				  l->way.netdev);
-		mst_finding_mend(f, "deploy/soft-roce.sh down %s; deploy/soft-roce.sh up IFACE",
-				 l->d->probe.name);
+		mst_finding_fix(f, "deploy/soft-roce.sh down %s; deploy/soft-roce.sh up IFACE",
+				l->d->probe.name);
 	} else if (!good) {
-		mend_gid(l, f);
+		fix_gid(l, f);
 	}
 }
 
@@ -377,12 +377,12 @@ static void judge_ipoib(const struct look *l)
 	struct mst_finding *f = say(l, l->bad, "address", "no IP address leads here");
 	if (netdev[0] == '\0') {
 		mst_finding_cause(f, "there is no IP-over-InfiniBand interface of this device");
-		mst_finding_mend(f, "modprobe ib_ipoib, then ip addr add ADDRESS/24 dev ib0");
+		mst_finding_fix(f, "modprobe ib_ipoib, then ip addr add ADDRESS/24 dev ib0");
 		return;
 	}
 	mst_finding_cause(f, "%s has %s", netdev,
 			  l->way.rank == WAY_LINK_LOCAL ? "a link-local one only" : "none");
-	mst_finding_mend(f, "ip addr add ADDRESS/24 dev %s", netdev);
+	mst_finding_fix(f, "ip addr add ADDRESS/24 dev %s", netdev);
 }
 
 /* What InfiniBand's ports do the subnet manager has settled. */
@@ -404,10 +404,10 @@ static void judge_mtu(const struct look *l)
 	struct mst_finding *f = say(l, MST_FINDING_WARNING, "mtu", found);
 	mst_finding_cause(f, "%s has MTU %u", n->name, n->mtu);
 	if (n->mtu < MTU_GOOD)
-		mst_finding_mend(f, "on every host, if the switches take it: ip link set %s mtu %u",
-				 n->name, MTU_GOOD);
+		mst_finding_fix(f, "on every host, if the switches take it: ip link set %s mtu %u",
+				n->name, MTU_GOOD);
 	else
-		mst_finding_mend(f, "ip link set %s down; ip link set %s up", n->name, n->name);
+		mst_finding_fix(f, "ip link set %s down; ip link set %s up", n->name, n->name);
 }
 
 static void judge_port(const struct look *l)

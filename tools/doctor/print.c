@@ -19,7 +19,7 @@ static void print_finding(const struct mst_finding *f, FILE *out)
 	(void)fprintf(out, "%-7s  %-10s  %s%s%s\n", mst_finding_word(f->level), f->check,
 		      f->subject, f->subject[0] != '\0' ? ": " : "", f->found);
 	print_lines("  because", f->cause, out);
-	print_lines("  mend", f->mend, out);
+	print_lines("  fix", f->fix, out);
 }
 
 /* Over what jobs on this host alone work; NULL: nothing. */
@@ -60,7 +60,7 @@ static json_t *finding_json(const struct mst_finding *f)
 {
 	return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s}", "level", mst_finding_word(f->level),
 			 "check", f->check, "subject", f->subject, "found", f->found, "cause",
-			 f->cause, "mend", f->mend);
+			 f->cause, "fix", f->fix);
 }
 
 static json_t *try_json(const struct mst_doctor_try *t)

@@ -14,8 +14,8 @@
 
 /* ---- the directory ---- */
 
-/* A sentence about it ends with what mends it, after the last colon or semicolon. */
-static const char *mend_in(const char *reason)
+/* A sentence about it ends with what fix it, after the last colon or semicolon. */
+static const char *fix_in(const char *reason)
 {
 	const char *found = NULL;
 
@@ -27,7 +27,7 @@ static const char *mend_in(const char *reason)
 
 static void judge_directory(const struct mst_doctor_facts *f, struct mst_findings *out)
 {
-	const char *mend = mend_in(f->directory_why.text);
+	const char *fix = fix_in(f->directory_why.text);
 
 	if (f->directory_why.text[0] == '\0') {
 		(void)mst_finding_add(out, MST_FINDING_OK, MST_DOCTOR_DIRECTORY,
@@ -39,9 +39,9 @@ static void judge_directory(const struct mst_doctor_facts *f, struct mst_finding
 		out, MST_FINDING_FAIL, MST_DOCTOR_DIRECTORY,
 		"no place for the sockets of jobs over shared memory");
 	mst_finding_cause(new, "%.*s",
-			  (int)(mend != NULL ? mend - f->directory_why.text : (ptrdiff_t)300),
+			  (int)(fix != NULL ? fix - f->directory_why.text : (ptrdiff_t)300),
 			  f->directory_why.text);
-	mst_finding_mend(new, "%s", mend != NULL ? mend + 2 : "set XDG_RUNTIME_DIR");
+	mst_finding_fix(new, "%s", fix != NULL ? fix + 2 : "set XDG_RUNTIME_DIR");
 }
 
 /* ---- certificates ---- */
@@ -67,17 +67,17 @@ static void judge_certificate(const struct mst_doctor_facts *f, const struct mst
 		struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, "identity",
 							  "the files of TLS cannot be used");
 		mst_finding_cause(new, "%s", f->certificate_why.text);
-		mst_finding_mend(new, "muster key new DIR makes files for a job; muster key show "
-				      "FILE says what a certificate holds");
+		mst_finding_fix(new, "muster key new DIR makes files for a job; muster key show "
+				     "FILE says what a certificate holds");
 	} else if ((f->identity.roles & needs[wish->role].role) == 0) {
 		struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, "identity",
 							  "certificate \"%s\" has not the role %s",
 							  f->identity.name, needs[wish->role].word);
 		mst_finding_cause(new, "it has: %s", roles);
-		mst_finding_mend(new,
-				 "use the certificate of a %s; muster key show FILE says what "
-				 "one has",
-				 needs[wish->role].word);
+		mst_finding_fix(new,
+				"use the certificate of a %s; muster key show FILE says what "
+				"one has",
+				needs[wish->role].word);
 	} else {
 		(void)mst_finding_add(out, MST_FINDING_OK, "identity",
 				      "certificate \"%s\" and its key are in order: %s",
@@ -136,25 +136,25 @@ static uint64_t workers_at_most(const struct mst_transport *t, const struct mst_
 	return f->files_hard <= none ? 0 : (f->files_hard - none) / need_of(t, wish, 1).worker;
 }
 
-static void mend_files(const struct mst_doctor_facts *f, uint64_t wanted, struct mst_finding *new)
+static void fix_files(const struct mst_doctor_facts *f, uint64_t wanted, struct mst_finding *new)
 {
 	if (f->container[0] != '\0') {
 		mst_finding_cause(new, "containers (%s) begin with the limit of their engine",
 				  f->container);
-		mst_finding_mend(new, "start the container with --ulimit nofile=%" PRIu64, wanted);
+		mst_finding_fix(new, "start the container with --ulimit nofile=%" PRIu64, wanted);
 	} else if (f->unit[0] != '\0') {
 		mst_finding_cause(new, "it is that of the systemd unit %s", f->unit);
-		mst_finding_mend(new,
-				 "systemctl edit %s, with the lines [Service] and "
-				 "LimitNOFILE=%" PRIu64 "; then systemctl restart %s",
-				 f->unit, wanted, f->unit);
+		mst_finding_fix(new,
+				"systemctl edit %s, with the lines [Service] and "
+				"LimitNOFILE=%" PRIu64 "; then systemctl restart %s",
+				f->unit, wanted, f->unit);
 	} else {
 		mst_finding_cause(new, "it is the hard limit of this login, or of what started it "
 				       "(ulimit -Hn)");
-		mst_finding_mend(new,
-				 "as root: printf '* - nofile %" PRIu64 "\\n' "
-				 ">/etc/security/limits.d/zz-muster-files.conf; then log in anew",
-				 wanted);
+		mst_finding_fix(new,
+				"as root: printf '* - nofile %" PRIu64 "\\n' "
+				">/etc/security/limits.d/zz-muster-files.conf; then log in anew",
+				wanted);
 	}
 }
 
@@ -206,9 +206,9 @@ static void judge_files(const struct mst_doctor_facts *f, const struct mst_docto
 		out, wanted > f->files_hard ? bad : MST_FINDING_OK, "files", "%s", text);
 	if (wanted <= f->files_hard)
 		return;
-	mend_files(f, wanted, new);
-	mst_finding_mend(new, "or no more than %" PRIu64 " workers over %s",
-			 workers_at_most(over.most, f, wish), over.most->medium);
+	fix_files(f, wanted, new);
+	mst_finding_fix(new, "or no more than %" PRIu64 " workers over %s",
+			workers_at_most(over.most, f, wish), over.most->medium);
 }
 
 void mst_doctor_judge_process(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,

@@ -221,12 +221,12 @@ static void judge_failure(const struct mst_doctor_try *t, struct mst_findings *o
 	mst_finding_subject(new, "%s", t->subject);
 	mst_finding_cause(new, "%s", t->report.why.text);
 	if (t->error == -EBADMSG && (network == NULL || !network->within_host))
-		mst_finding_mend(new, "no gradient may pass here: other cable, port, driver or "
-				      "firmware");
+		mst_finding_fix(new, "no gradient may pass here: other cable, port, driver or "
+				     "firmware");
 	else if (network != NULL)
-		network->mend(t, out, new);
+		network->fix(t, out, new);
 	else
-		mst_finding_mend(new, MST_DOCTOR_PEER_MEND);
+		mst_finding_fix(new, MST_DOCTOR_PEER_FIX);
 }
 
 static void judge_mtus(const struct mst_doctor_try *t, struct mst_findings *out)
@@ -241,7 +241,7 @@ static void judge_mtus(const struct mst_doctor_try *t, struct mst_findings *out)
 	mst_finding_subject(new, "%s", t->subject);
 	mst_finding_cause(new, "the network interfaces under them have different MTUs; the smaller "
 			       "counts, where it is heeded at all");
-	mst_finding_mend(new, "the same on both hosts: ip link set IFACE mtu 4200");
+	mst_finding_fix(new, "the same on both hosts: ip link set IFACE mtu 4200");
 }
 
 void mst_doctor_judge_try(const struct mst_doctor_try *t, struct mst_findings *out)

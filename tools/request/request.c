@@ -34,7 +34,7 @@
 #define SILENT_NS (5 * MST_SECOND) /* for a connection; and before the user is told that we wait */
 #define FRAME_BYTES 2048u          /* holds a request, and its answer with a sentence */
 
-struct petition {
+struct question {
 	const struct mst_stream_ops *ops;
 	struct mst_stream *stream;
 	struct mst_reason *answer;
@@ -42,7 +42,7 @@ struct petition {
 	unsigned char frame[FRAME_BYTES];
 };
 
-__attribute__((format(printf, 3, 4))) static int fail(struct petition *p, int error,
+__attribute__((format(printf, 3, 4))) static int fail(struct question *p, int error,
 						      const char *fmt, ...)
 {
 	va_list args;
@@ -53,7 +53,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct petition *p, int er
 	return error;
 }
 
-static int say(struct petition *p, const struct mst_message *msg)
+static int say(struct question *p, const struct mst_message *msg)
 {
 	int64_t length = mst_message_encode(msg, p->frame, sizeof(p->frame));
 
@@ -67,7 +67,7 @@ static int say(struct petition *p, const struct mst_message *msg)
 }
 
 /* The frame is whole. */
-static int take(struct petition *p, size_t length)
+static int take(struct question *p, size_t length)
 {
 	struct mst_message *msg = malloc(sizeof(*msg));
 
@@ -88,7 +88,7 @@ static int take(struct petition *p, size_t length)
 }
 
 /* Return: the length of the answer; 0: it is not all there; -errno. */
-static int64_t length_of(struct petition *p)
+static int64_t length_of(struct question *p)
 {
 	uint32_t protocol = 0;
 	int64_t length = mst_frame_length(p->frame, p->have, &protocol);
@@ -102,7 +102,7 @@ static int64_t length_of(struct petition *p)
 }
 
 /* Return: 0, or -errno: the connection is of no use any more. */
-static int receive(struct petition *p)
+static int receive(struct question *p)
 {
 	ssize_t got = p->ops->receive(p->stream, p->frame + p->have, sizeof(p->frame) - p->have);
 
@@ -128,7 +128,7 @@ static void tell_silence(uint64_t *tell_ns, uint64_t deadline_ns, uint64_t now_n
 		 (double)(deadline_ns - now_ns) / (double)MST_SECOND);
 }
 
-static int await(struct petition *p, uint64_t deadline_ns)
+static int await(struct question *p, uint64_t deadline_ns)
 {
 	uint64_t tell_ns = mst_now_ns() + SILENT_NS;
 
@@ -156,7 +156,7 @@ static int await(struct petition *p, uint64_t deadline_ns)
 static int exchange(const char *address, const struct mst_message *msg, uint64_t timeout_ns,
 		    struct mst_reason *answer)
 {
-	struct petition p = { .ops = mst_secure_stream(), .answer = answer };
+	struct question p = { .ops = mst_secure_stream(), .answer = answer };
 	struct mst_proof proof = { .own = mst_secure() };
 	uint64_t deadline_ns = mst_now_ns() + timeout_ns;
 

@@ -121,7 +121,7 @@ void mst_child_signal(const struct mst_child *c, int signo)
 		(void)kill(-c->pid, signo);
 }
 
-void mst_child_fate(const struct mst_child *c, char *out, size_t len)
+void mst_child_ending(const struct mst_child *c, char *out, size_t len)
 {
 	if (c->alive)
 		(void)snprintf(out, len, "is running");

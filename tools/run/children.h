@@ -42,7 +42,7 @@ int mst_child_start(struct mst_child *c, const struct mst_spawn *spawn);
 void mst_child_signal(const struct mst_child *c, int signo);
 
 /* "exited with status 3", "was killed by signal 9 (Killed)". */
-void mst_child_fate(const struct mst_child *c, char *out, size_t len);
+void mst_child_ending(const struct mst_child *c, char *out, size_t len);
 
 /* Reaps one that has ended among @count children and notes stops on the way.
  * Return: it, or NULL when no more have ended. Never blocks. */

@@ -132,14 +132,14 @@ void mst_supervisor_ask(struct mst_supervisor *s)
 /* Under way, the policy decides what a loss means: it is named, and no more. */
 static void name_loss(struct mst_supervisor *s, const struct mst_child *worker)
 {
-	char fate[64];
+	char verdict[64];
 
 	if (worker->status == 0)
 		return;
-	mst_child_fate(worker, fate, sizeof(fate));
+	mst_child_ending(worker, verdict, sizeof(verdict));
 	mst_progress_clear(&s->progress);
 	mst_warn("%s %s at version %" PRIu64 "; the policy decides how the job goes on",
-		 worker->name, fate, known_job(s)->job.version);
+		 worker->name, verdict, known_job(s)->job.version);
 }
 
 /* Among workers that died early, one that failed is to blame rather than one that just ended. */
@@ -159,11 +159,11 @@ static void blame(struct mst_supervisor *s)
 {
 	const struct mst_child *child = to_blame(s);
 	bool worker = child < mst_supervisor_followers(s);
-	char fate[64];
+	char verdict[64];
 
-	mst_child_fate(child, fate, sizeof(fate));
+	mst_child_ending(child, verdict, sizeof(verdict));
 	mst_supervisor_fail(
-		s, 0, "%s %s before the job had started%s", child->name, fate,
+		s, 0, "%s %s before the job had started%s", child->name, verdict,
 		worker && child->status == 0 ? ": does its program join by muster_open()?" : "");
 }
 
@@ -239,48 +239,48 @@ static void suspect(struct mst_supervisor *s, const struct mst_child *worker)
 /* ---- processes that have ended ---- */
 
 /* A server that falls over when all is done has still fallen over. */
-static void judge_end_of_musterd(struct mst_supervisor *s, const char *fate)
+static void judge_end_of_musterd(struct mst_supervisor *s, const char *verdict)
 {
 	int status = mst_supervisor_musterd(s)->status;
 
 	if (status >= 0 || status == -SIGTERM || status == -SIGKILL ||
 	    s->ending.why.text[0] != '\0')
 		return;
-	mst_reason_set(&s->ending.why, "musterd %s while it closed", fate);
+	mst_reason_set(&s->ending.why, "musterd %s while it closed", verdict);
 	mst_error("%s", s->ending.why.text);
 }
 
 static void musterd_ended(struct mst_supervisor *s)
 {
-	char fate[64];
+	char verdict[64];
 
 	take_status(s); /* it may have told the job's end before its own */
-	mst_child_fate(mst_supervisor_musterd(s), fate, sizeof(fate));
+	mst_child_ending(mst_supervisor_musterd(s), verdict, sizeof(verdict));
 	if (s->phase == MST_SUPERVISOR_ENDING || s->phase == MST_SUPERVISOR_CLOSING)
-		judge_end_of_musterd(s, fate);
+		judge_end_of_musterd(s, verdict);
 	if (s->phase == MST_SUPERVISOR_CLOSING) {
 		if (!servers_alive(s))
 			mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
 	} else if (s->phase == MST_SUPERVISOR_RUNNING) {
 		mst_supervisor_fail(s, mst_now_ns() + s->options->grace_ns,
 				    "musterd %s at version %" PRIu64 ", in the middle of the job",
-				    fate, known_job(s)->job.version);
+				    verdict, known_job(s)->job.version);
 	} else if (s->phase == MST_SUPERVISOR_STARTING) {
-		mst_supervisor_restart_musterd(s, fate);
+		mst_supervisor_restart_musterd(s, verdict);
 	}
 }
 
 /* What that means for the job the leader knows. */
 static void follower_ended(struct mst_supervisor *s, const struct mst_child *follower)
 {
-	char fate[64];
+	char verdict[64];
 
-	mst_child_fate(follower, fate, sizeof(fate));
+	mst_child_ending(follower, verdict, sizeof(verdict));
 	if (s->phase == MST_SUPERVISOR_RUNNING && known_job(s)->job.state == MST_JOB_GATHERING) {
 		suspect(s, follower);
 	} else if (s->phase == MST_SUPERVISOR_RUNNING && follower->status != 0) {
 		mst_progress_clear(&s->progress);
-		mst_warn("%s %s at version %" PRIu64, follower->name, fate,
+		mst_warn("%s %s at version %" PRIu64, follower->name, verdict,
 			 known_job(s)->job.version);
 	}
 	if (s->phase == MST_SUPERVISOR_CLOSING && !servers_alive(s))

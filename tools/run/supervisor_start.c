@@ -82,7 +82,7 @@ void mst_supervisor_start_musterd(struct mst_supervisor *s)
 		start_musterd(s, choose_address(s));
 }
 
-void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *fate)
+void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *verdict)
 {
 	mst_daemon_fini(&s->daemon);
 	/* Another run may have taken the port between our look and musterd's, and may be over by
@@ -92,7 +92,7 @@ void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *fate)
 		mst_info("another process has just taken %s: taking any free port", s->listen);
 		start_musterd(s, ANY_PORT);
 	} else {
-		mst_supervisor_fail(s, 0, "musterd %s before it could listen on %s", fate,
+		mst_supervisor_fail(s, 0, "musterd %s before it could listen on %s", verdict,
 				    s->listen);
 	}
 }

@@ -96,7 +96,7 @@ void mst_supervisor_ask(struct mst_supervisor *s);
 
 void mst_supervisor_start_musterd(struct mst_supervisor *s);
 /* It died before it had said where it listens: tries another port if this one was taken. */
-void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *fate);
+void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *verdict);
 /* Reads what musterd has said; if it is up, starts the workers. */
 void mst_supervisor_take_ready(struct mst_supervisor *s);
 

@@ -11,7 +11,7 @@
 #include "tools/command.h"
 #include "tools/run/supervisor.h"
 
-#define FATE_LEN 96u
+#define ENDING_LEN 96u
 #define NAMES_LEN 800u
 
 /* ---- the command line ---- */
@@ -95,14 +95,14 @@ void mst_trial_line_fini(struct mst_trial_line *line)
 /* What a run that failed has failed of. A job that finished may have a worker that failed. */
 static void blame(const struct mst_ending *e, struct mst_reason *out)
 {
-	char fate[FATE_LEN];
+	char verdict[ENDING_LEN];
 
 	mst_reason_set(out, "%s", e->why.text[0] != '\0' ? e->why.text : "it has failed");
 	for (uint32_t rank = 0; e->finished && rank < e->workers; rank++) {
 		if (e->worker[rank].status == 0)
 			continue;
-		mst_child_fate(&e->worker[rank], fate, sizeof(fate));
-		mst_reason_set(out, "rank %" PRIu32 " %s", rank, fate);
+		mst_child_ending(&e->worker[rank], verdict, sizeof(verdict));
+		mst_reason_set(out, "rank %" PRIu32 " %s", rank, verdict);
 		return;
 	}
 }

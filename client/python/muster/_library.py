@@ -64,7 +64,7 @@ class Region(c.Structure):
     _fields_ = [("base", c.c_void_p), ("bytes", c.c_size_t), ("writable", c.c_bool)]
 
 
-class Fate(c.Structure):
+class PushVerdict(c.Structure):
     _fields_ = [("ticket", c.c_uint64), ("incarnation", c.c_uint32), ("verdict", c.c_int),
                 ("counted_in", c.c_uint64)]
 
@@ -74,8 +74,8 @@ class Job(c.Structure):
                 ("rank", c.c_uint32), ("incarnation", c.c_uint32), ("workers", c.c_uint32),
                 ("slots", c.c_uint32), ("elems", c.c_uint64), ("type", c.c_int),
                 ("result_type", c.c_int), ("owner", c.c_int), ("lease_ms", c.c_uint32),
-                ("patience_ms", c.c_uint32), ("fates", c.POINTER(Fate)),
-                ("fate_count", c.c_uint32), ("first_version", c.c_uint64),
+                ("patience_ms", c.c_uint32), ("verdicts", c.POINTER(PushVerdict)),
+                ("verdict_count", c.c_uint32), ("first_version", c.c_uint64),
                 ("first_samples", c.c_double)]
 
 

@@ -75,7 +75,7 @@ static int name_it(char out[MST_SHM_PATH_LEN])
 	return 0;
 }
 
-static const char *mend(void)
+static const char *fix(void)
 {
 	return runtime_dir() != NULL ? "set XDG_RUNTIME_DIR to a directory of this user's, or "
 				       "unset it"
@@ -95,7 +95,7 @@ static int make(const char *path, int64_t group)
 			       ? 0
 			       : mst_fail(-errno,
 					  "cannot make the directory %s for sockets: %s; %s", path,
-					  strerror(errno), mend());
+					  strerror(errno), fix());
 	if (group >= 0 &&
 	    (chown(path, (uid_t)-1, (gid_t)group) < 0 || chmod(path, mode_for(group)) < 0)) {
 		int rc = mst_fail(-errno,
@@ -117,16 +117,16 @@ static int check_parent(const char *path)
 	(void)snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
 	if (stat(parent[0] != '\0' ? parent : "/", &st) < 0)
 		return mst_fail(-errno, "cannot look at %s: %s; %s", parent, strerror(errno),
-				mend());
+				fix());
 	if (st.st_uid != 0 && st.st_uid != geteuid())
 		return mst_fail(-EPERM,
 				"%s belongs to uid %u, and this server is run by uid %u: %s",
-				parent, (unsigned)st.st_uid, (unsigned)geteuid(), mend());
+				parent, (unsigned)st.st_uid, (unsigned)geteuid(), fix());
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0)
 		return mst_fail(-EPERM,
 				"%s has mode %04o, so that others could put another directory in "
 				"the place of %s: chmod go-w %s, or %s",
-				parent, (unsigned)st.st_mode & 07777, path, parent, mend());
+				parent, (unsigned)st.st_mode & 07777, path, parent, fix());
 	return 0;
 }
 
@@ -157,29 +157,29 @@ static int check(const char *path, int64_t group)
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		return mst_fail(-errno, "cannot look at %s: %s; %s", path, strerror(errno), mend());
+		return mst_fail(-errno, "cannot look at %s: %s; %s", path, strerror(errno), fix());
 	if (!S_ISDIR(st.st_mode))
 		return mst_fail(-ENOTDIR,
 				"%s is no directory, and sockets of this server belong in one of "
 				"that name: remove it, or %s",
-				path, mend());
+				path, fix());
 	if (st.st_uid != geteuid())
 		return mst_fail(-EPERM,
 				"the directory %s belongs to uid %u, and this server is run by uid "
 				"%u: remove it, or %s",
-				path, (unsigned)st.st_uid, (unsigned)geteuid(), mend());
+				path, (unsigned)st.st_uid, (unsigned)geteuid(), fix());
 	if (group >= 0 && (st.st_mode & 07777) == mode_for(group) && st.st_gid != (gid_t)group)
 		return mst_fail(-EPERM,
 				"the directory %s is of group %u, and --shm-group says %" PRId64
 				": chgrp %" PRId64 " %s, or %s",
-				path, (unsigned)st.st_gid, group, group, path, mend());
+				path, (unsigned)st.st_gid, group, group, path, fix());
 	if ((st.st_mode & 07777) != mode_for(group))
 		return mst_fail(-EPERM,
 				"the directory %s has mode %04o, and must have %04o %s: chmod %o "
 				"%s, or %s",
 				path, (unsigned)st.st_mode & 07777, (unsigned)mode_for(group),
 				group >= 0 ? "with --shm-group" : "without --shm-group",
-				(unsigned)mode_for(group), path, mend());
+				(unsigned)mode_for(group), path, fix());
 	return 0;
 }
 
@@ -298,7 +298,7 @@ int mst_shm_listen(int socket, int64_t group, char path[MST_SHM_PATH_LEN])
 	rc = listen_as(socket, path, group);
 	if (rc < 0)
 		return mst_fail(rc, "cannot make a socket in the directory %s: %s; %s", directory,
-				strerror(-rc), mend());
+				strerror(-rc), fix());
 	return 0;
 }
 

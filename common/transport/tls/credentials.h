@@ -29,7 +29,7 @@ struct mst_tls_files {
 void mst_tls_files_environment(struct mst_tls_files *files);
 
 /* Reads and checks the files. *@out: NULL if no file is given: the process uses plain streams.
- * @why: on failure a sentence that names the file and the mend.
+ * @why: on failure a sentence that names the file and the fix.
  * Return: 0, -EINVAL or -ENOMEM. */
 int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentials **out,
 			 struct mst_reason *why);

@@ -8,7 +8,7 @@
 #include "common/transport/why.h"
 
 struct figure {
-	const char *what, *mend;
+	const char *what, *fix;
 	uint64_t need;
 	int64_t have;
 };
@@ -82,7 +82,7 @@ int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has
 			return mst_fail(-ENOSPC,
 					"RDMA device %s has %" PRId64 " %s, a job of %" PRIu32
 					" workers needs %" PRIu64 ": %s",
-					device, f->have, f->what, need->links, f->need, f->mend);
+					device, f->have, f->what, need->links, f->need, f->fix);
 	}
 	if (has->max_mr_size > 0 && l->up_bytes + MST_VERBS_PAGE > has->max_mr_size)
 		return mst_fail(-ENOSPC,
@@ -93,7 +93,7 @@ int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has
 	return 0;
 }
 
-static const char *port_mend(enum ibv_port_state state)
+static const char *port_fix(enum ibv_port_state state)
 {
 	switch (state) {
 	case IBV_PORT_INIT:
@@ -117,5 +117,5 @@ int mst_verbs_port_check(struct ibv_context *device, uint8_t port, const char *a
 	if (attr.state == IBV_PORT_ACTIVE)
 		return 0;
 	return mst_fail(-ENETDOWN, "port %u of RDMA device %s, of address %s, is in state %s: %s",
-			port, name, address, ibv_port_state_str(attr.state), port_mend(attr.state));
+			port, name, address, ibv_port_state_str(attr.state), port_fix(attr.state));
 }

@@ -163,7 +163,7 @@ static int rejected(struct mst_verbs_rail *r, int reason)
 }
 
 /* A network that is not the peer's, and a firewall, look alike from here. */
-#define MEND                                                                                       \
+#define FIX                                                                                        \
 	"the path is dead, a firewall drops %s, or these are addresses of two networks (those of " \
 	"the data network are named by --data-address at the server, MUSTER_DATA_ADDRESS at a "    \
 	"worker)"
@@ -174,7 +174,7 @@ int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t 
 
 	switch (r->cm) {
 	case MST_VERBS_CM_NONE:
-		return mst_fail(error, "%s does not answer when %s asks for it (for %.3g s): " MEND,
+		return mst_fail(error, "%s does not answer when %s asks for it (for %.3g s): " FIX,
 				r->peer, r->own[0] != '\0' ? r->own : "this host", s, "ARP");
 	case MST_VERBS_CM_ADDRESS:
 		return mst_fail(error,
@@ -184,7 +184,7 @@ int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t 
 	case MST_VERBS_CM_ROUTE:
 		return mst_fail(error,
 				"%s does not answer connection requests from %s over %s (for %.3g "
-				"s): it is busy, " MEND,
+				"s): it is busy, " FIX,
 				r->peer, r->own, mst_verbs_rail_device(r), s, "UDP port 4791");
 	default:
 		return mst_fail(error,
@@ -213,7 +213,7 @@ int mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *
 				strerror(-error));
 	case RDMA_CM_EVENT_UNREACHABLE:
 		return mst_fail(-EHOSTUNREACH,
-				"%s does not answer connection requests from %s over %s: " MEND,
+				"%s does not answer connection requests from %s over %s: " FIX,
 				r->peer, r->own, mst_verbs_rail_device(r), "UDP port 4791");
 	default:
 		return mst_fail(-EPIPE, "the connection to %s failed (%s, status %d)", r->peer,

@@ -426,7 +426,7 @@ bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint
 	struct mst_conn *idle = surplus(f, MST_CONN_WATCHER, MST_FRONTEND_WATCHERS);
 
 	if (idle != NULL && now_ns - idle->heard_ns < WATCHER_IDLE_NS) {
-		idle = mst_askers_yield(&f->places, c);
+		idle = mst_places_yield(&f->places, c);
 		if (idle == NULL)
 			return false;
 	}

@@ -83,7 +83,7 @@ struct mst_conn *mst_frontend_adopt(struct mst_frontend *f, struct mst_stream *s
 				    const char *peer, enum mst_conn_event is);
 /* Makes a stranger's connection one that watches the status, or asks for changes. If there are too
  * many, the one that has been idle longest is closed for it, or else the one that
- * mst_askers_yield() names.
+ * mst_places_yield() names.
  * Return: false: there is none of these. */
 bool mst_frontend_admit_watcher(struct mst_frontend *f, struct mst_conn *c, uint64_t now_ns);
 

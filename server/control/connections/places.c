@@ -152,13 +152,13 @@ static struct mst_conn *next_watcher(const struct mst_places *p, uint32_t *i)
 }
 
 /* How far a peer's ask goes before those of others. */
-enum asker_standing {
+enum requester_standing {
 	ANYBODY, /* has proven nothing, or to be a member of the job */
 	OBSERVER,
 	OPERATOR,
 };
 
-static enum asker_standing standing_of(const struct mst_conn *c)
+static enum requester_standing standing_of(const struct mst_conn *c)
 {
 	if (c->asks_changes || mst_roles_is_operator(c))
 		return OPERATOR;
@@ -182,7 +182,7 @@ static bool are_of_one_host(const struct mst_conn *a, const struct mst_conn *b)
 
 /* How many watchers of the host of @c have this standing. */
 static uint32_t count_of_host(const struct mst_places *p, const struct mst_conn *c,
-			      enum asker_standing standing)
+			      enum requester_standing standing)
 {
 	const struct mst_conn *other;
 	uint32_t count = 0;
@@ -194,8 +194,8 @@ static uint32_t count_of_host(const struct mst_places *p, const struct mst_conn 
 
 /* Takes the host that has most watchers of this standing, and at least @least.
  * Return: the one of them that has been silent longest. */
-static struct mst_conn *of_largest_host(const struct mst_places *p, enum asker_standing standing,
-					uint32_t least)
+static struct mst_conn *of_largest_host(const struct mst_places *p,
+					enum requester_standing standing, uint32_t least)
 {
 	struct mst_conn *other, *found = NULL;
 
@@ -223,9 +223,9 @@ static struct mst_conn *oldest(const struct mst_places *p)
 	return found;
 }
 
-struct mst_conn *mst_askers_yield(const struct mst_places *p, const struct mst_conn *c)
+struct mst_conn *mst_places_yield(const struct mst_places *p, const struct mst_conn *c)
 {
-	enum asker_standing own = standing_of(c);
+	enum requester_standing own = standing_of(c);
 
 	if (own == ANYBODY)
 		return of_largest_host(p, ANYBODY, count_of_host(p, c, ANYBODY) + 2);

@@ -63,7 +63,7 @@ struct mst_conn *mst_places_next(const struct mst_places *p, const struct mst_ra
 				 uint32_t *i);
 
 /*
- * mst_askers_yield() chooses the watcher that gives its place to another peer when all places are
+ * mst_places_yield() chooses the watcher that gives its place to another peer when all places are
  * taken. Pure.
  *
  * With certificates, an operator always finds a place, and so does an observer, unless operators
@@ -76,6 +76,6 @@ struct mst_conn *mst_places_next(const struct mst_places *p, const struct mst_ra
  * longest. To another peer it is one that is neither, of a host that has at least two places more
  * than the host of @c.
  * Return: NULL: nobody does. */
-struct mst_conn *mst_askers_yield(const struct mst_places *p, const struct mst_conn *c);
+struct mst_conn *mst_places_yield(const struct mst_places *p, const struct mst_conn *c);
 
 #endif

@@ -276,7 +276,7 @@ static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted
 static void advise_to_begin(struct mst_reason *why)
 {
 	mst_reason_add(why,
-		       ": mend --resume, or give --or-begin if the job is to begin with version 0");
+		       ": fix --resume, or give --or-begin if the job is to begin with version 0");
 }
 
 int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,

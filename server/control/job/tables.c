@@ -27,7 +27,7 @@ static const char *difference(const struct mst_table *a, const struct mst_table 
 	return a->names != b->names ? "the names of tensors" : NULL;
 }
 
-#define MEND "give all workers of a job the same options.tensors"
+#define FIX "give all workers of a job the same options.tensors"
 
 /* Where both have given a table. */
 static int check_tensors(const struct mst_tables *t, const struct mst_table *table,
@@ -36,7 +36,7 @@ static int check_tensors(const struct mst_tables *t, const struct mst_table *tab
 	if (table->tensors != t->table.tensors) {
 		mst_reason_set(why,
 			       "%s gives a table of %" PRIu32
-			       " tensors, but %s has given one of %" PRIu32 ": " MEND,
+			       " tensors, but %s has given one of %" PRIu32 ": " FIX,
 			       giver, table->tensors, t->giver, t->table.tensors);
 		return -EINVAL;
 	}
@@ -45,7 +45,7 @@ static int check_tensors(const struct mst_tables *t, const struct mst_table *tab
 		return 0;
 	mst_reason_set(why,
 		       "the table of tensors that %s gives differs in %s from the one that %s has "
-		       "given: " MEND,
+		       "given: " FIX,
 		       giver, what, t->giver);
 	return -EINVAL;
 }
@@ -58,12 +58,11 @@ static int check_scales(const struct mst_tables *t, const struct mst_table *tabl
 	if (table->runs > 0 && t->runs > 0)
 		mst_reason_set(why,
 			       "the scales of tensors that %s gives differ from those that %s has "
-			       "given: " MEND,
+			       "given: " FIX,
 			       giver, t->giver);
 	else
 		mst_reason_set(
-			why,
-			"%s gives %sscales of tensors other than 1, but %s has given %s: " MEND,
+			why, "%s gives %sscales of tensors other than 1, but %s has given %s: " FIX,
 			giver, table->runs > 0 ? "" : "no ", t->giver,
 			t->runs > 0 ? "some" : "none");
 	return -EINVAL;
@@ -80,7 +79,7 @@ static int check_norms(const struct mst_tables *t, const struct mst_table *table
 	mst_reason_set(
 		why,
 		"%s gives %s table of tensors, but %s has given %s, and the optimiser %s takes "
-		"the norms of tensors: " MEND,
+		"the norms of tensors: " FIX,
 		giver, gives ? "a" : "no", t->giver, given ? "one" : "none", t->norms);
 	return -EINVAL;
 }

@@ -337,7 +337,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->averages = plan->server.aggregator.averages;
 	w->first_version = mst_job_first_version(&j->base->job);
 	w->first_samples = mst_job_first_samples(&j->base->job);
-	w->fate_count = mst_fates_list(p->admitted.join.fates, w->fate);
+	w->verdict_count = mst_verdicts_list(p->admitted.join.verdicts, w->verdict);
 }
 
 /* The table of the first hello is kept, so that the refusal of another model can name a tensor. One

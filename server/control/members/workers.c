@@ -254,11 +254,11 @@ static bool take_report(struct mst_workers *w, struct mst_conn *c, const struct 
 	return true;
 }
 
-static bool take_handover(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
+static bool take_transfer(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
 			  uint64_t now_ns)
 {
 	const char *wrong;
-	bool taken = mst_handover_message(w->handover, c, msg, &wrong);
+	bool taken = mst_state_transfer_message(w->state_transfer, c, msg, &wrong);
 
 	return wrong == NULL ? taken : mst_workers_broken(w, c, wrong, now_ns);
 }
@@ -292,7 +292,7 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 		return take_report(w, c, &msg->metric, now_ns);
 	case MST_MSG_GIVE:
 	case MST_MSG_TOOK:
-		return take_handover(w, c, msg, now_ns);
+		return take_transfer(w, c, msg, now_ns);
 	case MST_MSG_ASK_AVERAGE:
 		return take_average_ask(w, c, msg->number, now_ns);
 	default:

@@ -9,13 +9,13 @@
 #define MST_SERVER_CONTROL_MEMBERS_WORKERS_H
 
 #include "server/control/members/leading.h"
-#include "server/control/transfer/handover.h"
 #include "server/control/transfer/lending.h"
+#include "server/control/transfer/state_transfer.h"
 
 struct mst_workers {
 	struct mst_base *base;
 	struct mst_leading *leading;
-	struct mst_handover *handover;
+	struct mst_state_transfer *state_transfer;
 	struct mst_lending *lending;
 
 	uint64_t beat_ns; /* when workers are next told which servers are alive */

@@ -8,10 +8,10 @@
 #include "common/base/log.h"
 #include "server/control/job/sentences.h"
 
-static void answer(struct mst_endings *e, uint64_t asker, int error, const char *text,
+static void answer(struct mst_endings *e, uint64_t requester, int error, const char *text,
 		   uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_conn(&e->base->front, asker);
+	struct mst_conn *c = mst_frontend_conn(&e->base->front, requester);
 
 	if (c == NULL)
 		return;
@@ -105,7 +105,7 @@ bool mst_ending_ask_evict(struct mst_endings *e, struct mst_conn *c, uint32_t ra
 	mst_info("%s evicts rank %" PRIu32, c->peer, rank);
 	e->evicts = true;
 	e->who = ev.who;
-	e->evict_asker = c->id;
+	e->evict_requester = c->id;
 	return true;
 }
 
@@ -123,7 +123,7 @@ void mst_ending_evicted(struct mst_endings *e, const struct mst_notice *notice, 
 		       who.rank,
 		       notice->evict.why == MST_EVICT_ASKED ? " is evicted"
 							    : "'s session is over already");
-	answer(e, e->evict_asker, 0, text.text, now_ns);
+	answer(e, e->evict_requester, 0, text.text, now_ns);
 }
 
 void mst_ending_evict_refused(struct mst_endings *e, const struct mst_notice *notice,
@@ -135,7 +135,7 @@ void mst_ending_evict_refused(struct mst_endings *e, const struct mst_notice *no
 		return;
 	e->evicts = false;
 	say_fails_at_loss(&e->base->job, notice->who.rank, &why);
-	answer(e, e->evict_asker, -EPERM, why.text, now_ns);
+	answer(e, e->evict_requester, -EPERM, why.text, now_ns);
 }
 
 /* ---- the job ---- */
@@ -162,7 +162,7 @@ bool mst_ending_ask_end(struct mst_endings *e, struct mst_conn *c, const char *w
 		return false;
 	mst_info("%s finishes the job", c->peer);
 	e->ends = true;
-	e->end_asker = c->id;
+	e->end_requester = c->id;
 	if (j->asked.text[0] == '\0') {
 		j->asked_by = (struct mst_identity){ .rank = UINT32_MAX };
 		mst_reason_set(&j->asked, "an operator finished the job%s%s",
@@ -182,5 +182,5 @@ void mst_ending_finished(struct mst_endings *e, const struct mst_notice *notice,
 	bool failed = j->state == MST_JOB_FAILED;
 	mst_reason_set(&text, "job \"%s\" %s at version %" PRIu64 ": %s", j->o->job,
 		       failed ? "has failed" : "is finished", notice->finish.version, j->why.text);
-	answer(e, e->end_asker, failed ? -EHOSTDOWN : 0, text.text, now_ns);
+	answer(e, e->end_requester, failed ? -EHOSTDOWN : 0, text.text, now_ns);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ends what an operator asks to end: the session of a worker (muster evict), or the job (muster
- * finish). The ledger does it; the asker is told when it is done.
+ * finish). The ledger does it; the requester is told when it is done.
  *
  * Control thread only.
  */
@@ -13,10 +13,10 @@
 struct mst_endings {
 	struct mst_base *base;
 
-	/* The ledger has been asked and has not answered yet; other askers wait. */
+	/* The ledger has been asked and has not answered yet; other requesters wait. */
 	bool evicts, ends;
 	struct mst_identity who; /* whose session is to end */
-	uint64_t evict_asker, end_asker;
+	uint64_t evict_requester, end_requester;
 };
 
 /* The peer of @c asks for the end of a worker's session, or of the job.

@@ -63,7 +63,7 @@ bool mst_resting_ask(struct mst_resting *r, struct mst_conn *c, const struct mst
 	mst_info("%s asks rank %" PRIu32 " to %s", c->peer, rest->rank,
 		 ev.rests ? "rest" : "return");
 	r->waits = true;
-	r->asker = c->id;
+	r->requester = c->id;
 	return true;
 }
 
@@ -107,7 +107,7 @@ static int read_outcome(const struct mst_notice *notice, struct mst_reason *text
 
 void mst_resting_taken(struct mst_resting *r, const struct mst_notice *notice, uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_conn(&r->base->front, r->asker);
+	struct mst_conn *c = mst_frontend_conn(&r->base->front, r->requester);
 	struct mst_reason text;
 	int rc = read_outcome(notice, &text);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Workers that are told to rest, and to return, by anybody who connects to the leader. The ledger
- * decides; the asker is told what has become of it.
+ * decides; the requester is told what has become of it.
  *
  * Control thread only.
  */
@@ -13,8 +13,8 @@
 struct mst_resting {
 	struct mst_base *base;
 
-	bool waits; /* the ledger has been asked, and has not answered; other askers wait */
-	uint64_t asker;
+	bool waits; /* the ledger has been asked, and has not answered; other requesters wait */
+	uint64_t requester;
 };
 
 /* The peer of @c asks for a worker's rest or return.

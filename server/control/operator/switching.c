@@ -127,7 +127,7 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 		return false;
 	mst_info("%s asks for policy %s", c->peer, change->policy);
 	s->waits = true;
-	s->asker = c->id;
+	s->requester = c->id;
 	mst_job_policy_init(&s->asked, change->policy, &policy);
 	return true;
 }
@@ -151,7 +151,7 @@ static void describe(const struct mst_job *j, const struct mst_job_policy *p,
 /* If the job has ended meanwhile, that was said before this. */
 void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notice, uint64_t now_ns)
 {
-	struct mst_conn *c = mst_frontend_conn(&s->base->front, s->asker);
+	struct mst_conn *c = mst_frontend_conn(&s->base->front, s->requester);
 	struct mst_job *j = &s->base->job;
 	struct mst_reason text;
 

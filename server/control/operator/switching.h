@@ -14,10 +14,10 @@
 struct mst_switching {
 	struct mst_base *base;
 
-	/* A change has been given to the ledger, which has not said when it holds. Other askers
+	/* A change has been given to the ledger, which has not said when it holds. Other requesters
 	 * wait meanwhile. */
 	bool waits;
-	uint64_t asker; /* the connection */
+	uint64_t requester; /* the connection */
 	struct mst_job_policy asked;
 	struct mst_controller controller; /* of `asked`: lent to the ledger while this waits */
 };

@@ -12,7 +12,6 @@
 #include "common/base/assert.h"
 #include "server/core/ledger/phases/answers.h"
 #include "server/core/ledger/phases/finish.h"
-#include "server/core/ledger/phases/handing.h"
 #include "server/core/ledger/phases/judge.h"
 #include "server/core/ledger/phases/lend.h"
 #include "server/core/ledger/phases/opening.h"
@@ -20,6 +19,7 @@
 #include "server/core/ledger/phases/save.h"
 #include "server/core/ledger/phases/sessions.h"
 #include "server/core/ledger/phases/timers.h"
+#include "server/core/ledger/phases/transfer.h"
 #include "server/core/ledger/settle.h"
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/life.h"
@@ -55,16 +55,16 @@ static bool figures_ok(const struct mst_ledger_cfg *cfg)
 static int alloc_members(struct mst_ledger *l)
 {
 	l->member = aligned_alloc(MST_MEMBER_LINE, l->cfg.workers * sizeof(*l->member));
-	l->fates = calloc(l->cfg.workers, sizeof(*l->fates));
+	l->verdicts = calloc(l->cfg.workers, sizeof(*l->verdicts));
 	l->stride = calloc(l->cfg.workers, sizeof(*l->stride));
-	if (l->member == NULL || l->fates == NULL || l->stride == NULL ||
-	    mst_census_init(&l->census, l->cfg.workers) != 0 ||
+	if (l->member == NULL || l->verdicts == NULL || l->stride == NULL ||
+	    mst_counts_init(&l->counts, l->cfg.workers) != 0 ||
 	    mst_waits_init(&l->waits, l->cfg.workers) != 0 ||
 	    mst_ranks_init(&l->expired, l->cfg.workers) != 0 ||
 	    mst_outliers_init(&l->outliers, l->cfg.norm_limit, l->cfg.workers) != 0)
 		return -ENOMEM;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		mst_member_init(&l->member[rank], rank, &l->fates[rank]);
+		mst_member_init(&l->member[rank], rank, &l->verdicts[rank]);
 		mst_changed(l, &l->member[rank]);
 	}
 	return 0;
@@ -99,9 +99,9 @@ static int alloc_records(struct mst_ledger *l)
 uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg)
 {
 	uint64_t buffers = mst_ledger_buffers(cfg), entries = mst_ledger_entries(cfg);
-	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_fates) +
+	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_verdicts) +
 			  sizeof(struct mst_stride);
-	uint64_t kept = mst_census_bytes(cfg->workers) + mst_waits_bytes(cfg->workers) +
+	uint64_t kept = mst_counts_bytes(cfg->workers) + mst_waits_bytes(cfg->workers) +
 			mst_ranks_bytes(cfg->workers) +
 			mst_outliers_bytes(cfg->norm_limit, cfg->workers);
 	uint64_t record = sizeof(struct mst_store_buffer) + sizeof(struct mst_record) +
@@ -142,12 +142,12 @@ void mst_ledger_free(struct mst_ledger *l)
 	if (l == NULL)
 		return;
 	free(l->queue);
-	mst_census_fini(&l->census);
+	mst_counts_fini(&l->counts);
 	mst_waits_fini(&l->waits);
 	mst_ranks_fini(&l->expired);
 	mst_outliers_fini(&l->outliers);
 	free(l->member);
-	free(l->fates);
+	free(l->verdicts);
 	free(l->stride);
 	free(l->buffer);
 	free(l->record);
@@ -208,10 +208,10 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		mst_life_rest(l, m, ev->rests);
 		break;
 	case MST_EV_GIVEN:
-		mst_handing_given(l, m, ev->given.number, ev->given.version);
+		mst_transfer_given(l, m, ev->given.number, ev->given.version);
 		break;
 	case MST_EV_TAKEN:
-		mst_handing_taken(l, m, ev->given.number);
+		mst_transfer_taken(l, m, ev->given.number);
 		break;
 	case MST_EV_METRIC:
 		mst_controller_reported(&l->controller, &ev->metric);
@@ -314,7 +314,7 @@ void mst_ledger_gather(struct mst_ledger *l, uint64_t until_ns)
 
 uint64_t mst_ledger_deadline(const struct mst_ledger *l)
 {
-	return mst_timers_deadline(l, mst_handing_deadline(l));
+	return mst_timers_deadline(l, mst_transfer_deadline(l));
 }
 
 const struct mst_record *mst_ledger_record(const struct mst_ledger *l, uint32_t buffer)
@@ -386,8 +386,8 @@ double mst_ledger_norm_median(const struct mst_ledger *l)
 	return mst_outliers_median(&l->outliers);
 }
 
-const struct mst_fates *mst_ledger_fates(const struct mst_ledger *l, uint32_t rank)
+const struct mst_verdicts *mst_ledger_verdicts(const struct mst_ledger *l, uint32_t rank)
 {
 	MST_ASSERT(rank < l->cfg.workers);
-	return &l->fates[rank];
+	return &l->verdicts[rank];
 }

@@ -28,7 +28,7 @@
 #include "server/core/ledger/config.h"
 #include "server/core/ledger/decision.h"
 #include "server/core/ledger/event.h"
-#include "server/core/ledger/fates.h"
+#include "server/core/ledger/verdicts.h"
 
 struct mst_ledger;
 
@@ -92,6 +92,6 @@ double mst_ledger_norm_median(const struct mst_ledger *l);
 /* The verdicts that the rank's last started session may not have heard. From an admission on they
  * do not change until that session, or a later one, has started or pushed; another thread may read
  * them during that time. */
-const struct mst_fates *mst_ledger_fates(const struct mst_ledger *l, uint32_t rank);
+const struct mst_verdicts *mst_ledger_verdicts(const struct mst_ledger *l, uint32_t rank);
 
 #endif

@@ -6,14 +6,14 @@
 #include "common/base/assert.h"
 #include "common/base/bitset.h"
 
-void mst_member_init(struct mst_member *m, uint32_t rank, struct mst_fates *fates)
+void mst_member_init(struct mst_member *m, uint32_t rank, struct mst_verdicts *verdicts)
 {
 	*m = (struct mst_member){
 		.rank = rank,
 		.reads = MST_BUFFER_NONE,
 		.copies = MST_BUFFER_NONE,
 		.keeps = MST_BUFFER_NONE,
-		.fates = fates,
+		.verdicts = verdicts,
 	};
 }
 
@@ -62,11 +62,11 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 		pending_clear(&m->pending[slot], 1);
 }
 
-void mst_member_begin_fates(struct mst_member *m)
+void mst_member_begin_verdicts(struct mst_member *m)
 {
-	MST_ASSERT(m->state != MST_MEMBER_ABSENT && m->fates->incarnation <= m->incarnation);
-	if (m->fates->incarnation != m->incarnation)
-		mst_fates_begin(m->fates, m->incarnation);
+	MST_ASSERT(m->state != MST_MEMBER_ABSENT && m->verdicts->incarnation <= m->incarnation);
+	if (m->verdicts->incarnation != m->incarnation)
+		mst_verdicts_begin(m->verdicts, m->incarnation);
 }
 
 void mst_member_end(struct mst_member *m)
@@ -122,8 +122,8 @@ bool mst_member_report_full(struct mst_member *m, uint32_t shard, uint32_t slots
 		return false;
 	if (p->full_count == 0) {
 		p->header = *h;
-		mst_member_begin_fates(m);
-		mst_fates_heard(m->fates, h->seq - 1 - h->unheard);
+		mst_member_begin_verdicts(m);
+		mst_verdicts_heard(m->verdicts, h->seq - 1 - h->unheard);
 	}
 	if (shard == MST_SHARD_LEAD)
 		m->told = h->seq;

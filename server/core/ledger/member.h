@@ -16,7 +16,7 @@
 #include "common/wire/lane.h"
 #include "muster/muster.h"
 #include "server/core/ledger/decision.h"
-#include "server/core/ledger/fates.h"
+#include "server/core/ledger/verdicts.h"
 
 enum mst_member_state {
 	MST_MEMBER_ABSENT, /* no session */
@@ -99,7 +99,7 @@ struct mst_member {
 	uint32_t copies;   /* buffer held because it is being copied; MST_BUFFER_NONE */
 
 	/* Of this session if it has started or pushed, otherwise of the last session that had. */
-	struct mst_fates *fates;
+	struct mst_verdicts *verdicts;
 
 	/* By slot. */
 	struct mst_pending_header pending[MST_SLOTS_MAX];
@@ -124,7 +124,7 @@ struct mst_member {
 	bool start_called, offers, sends_state;
 	uint64_t leave_seq;
 
-	/* Where workers own: how the session gives and takes states (phases/handing.h). */
+	/* Where workers own: how the session gives and takes states (phases/transfer.h). */
 	bool comes_back; /* it gives and takes them */
 	bool took; /* its version came with a state: it has neither its record nor its bytes */
 	enum mst_behind behind;
@@ -135,8 +135,8 @@ struct mst_member {
 static_assert(offsetof(struct mst_member, pending) <= 2 * MST_MEMBER_LINE,
 	      "most events read two lines of a member");
 
-/* @fates must be all zero, and belongs to the member from now on. */
-void mst_member_init(struct mst_member *m, uint32_t rank, struct mst_fates *fates);
+/* @verdicts must be all zero, and belongs to the member from now on. */
+void mst_member_init(struct mst_member *m, uint32_t rank, struct mst_verdicts *verdicts);
 
 static inline bool mst_member_is(const struct mst_member *m, uint32_t incarnation)
 {
@@ -164,9 +164,9 @@ static inline bool mst_member_missing(const struct mst_member *m)
 void mst_member_admit(struct mst_member *m, uint64_t lease_until);
 /* Changes the state; asserts that the change is legal. No other function assigns it. */
 void mst_member_enter(struct mst_member *m, enum mst_member_state next);
-/* Begins the fates of this session, when it starts or first pushes: the worker has then been told
- * the fates of the session before. */
-void mst_member_begin_fates(struct mst_member *m);
+/* Begins the verdicts of this session, when it starts or first pushes: the worker has then been
+ * told the verdicts of the session before. */
+void mst_member_begin_verdicts(struct mst_member *m);
 /* Ends the session. It must not hold a buffer any more. */
 void mst_member_end(struct mst_member *m);
 

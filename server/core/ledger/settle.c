@@ -6,11 +6,11 @@
 #include "server/core/ledger/phases/commit.h"
 #include "server/core/ledger/phases/control.h"
 #include "server/core/ledger/phases/finish.h"
-#include "server/core/ledger/phases/handing.h"
 #include "server/core/ledger/phases/opening.h"
 #include "server/core/ledger/phases/reduce.h"
 #include "server/core/ledger/phases/save.h"
 #include "server/core/ledger/phases/sessions.h"
+#include "server/core/ledger/phases/transfer.h"
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/late.h"
 #include "server/core/ledger/state/life.h"
@@ -82,7 +82,7 @@ void mst_settle(struct mst_ledger *l)
 		mst_late_release_if_needed(l);
 		judge_end(l);
 		finish_if_due(l);
-		mst_handing_settle(l);
+		mst_transfer_settle(l);
 		mst_ask_judge_all(l);
 	} while (l->queue_count != before);
 	MST_ASSERT(l->waits.set[MST_WAIT_TRIAL].count == 0);

@@ -8,8 +8,8 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/hist.h"
+#include "server/core/statistics/periods.h"
 #include "server/core/statistics/saved_time.h"
-#include "server/core/statistics/spells.h"
 
 /* How many commits are remembered, for gradients that come after them. */
 #define COMMITS 1024u
@@ -63,7 +63,7 @@ struct mst_statistics {
 	struct mst_saved_time saved;
 	double samples, loss;
 	uint64_t refused; /* gradients in a row, the last ones */
-	struct mst_spells spells;
+	struct mst_periods periods;
 };
 
 /* Forgets what was known of the last session, when another one begins. */
@@ -172,11 +172,11 @@ static void note_commit(struct mst_statistics *t, const struct mst_statistics_de
 	uint64_t step_ns = now_ns - t->last_commit_ns;
 
 	MST_ASSERT(record != NULL && record->version == t->version + 1);
-	mst_spells_version(&t->spells);
+	mst_periods_version(&t->periods);
 	if (record->version > t->first + 1) {
 		t->recent_step_ns[t->step.count % MST_STATISTICS_RECENT] = step_ns;
 		mst_hist_add(&t->step, step_ns);
-		mst_spells_step(&t->spells, step_ns);
+		mst_periods_step(&t->periods, step_ns);
 	}
 	t->samples += record->samples;
 	if (isfinite(record->loss))
@@ -257,7 +257,7 @@ static void note_refusal(struct mst_statistics *t, enum muster_verdict verdict)
 static void note_verdict(struct mst_statistics *t, struct rank_statistics *r,
 			 const struct mst_decision *d, uint64_t now_ns)
 {
-	mst_spells_verdict(&t->spells, d->verdict.verdict, t->version);
+	mst_periods_verdict(&t->periods, d->verdict.verdict, t->version);
 	r->samples_pushed += d->verdict.samples;
 	if (d->verdict.verdict == MUSTER_COUNTED)
 		r->samples_counted += d->verdict.samples;
@@ -361,11 +361,11 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 		t->started_ns = t->last_commit_ns = now_ns;
 		t->first = d->commit.version;
 		note_version(t, t->first, now_ns);
-		mst_spells_begin(&t->spells, t->first + 1, of->rule);
+		mst_periods_begin(&t->periods, t->first + 1, of->rule);
 		break;
 	case MST_DO_POLICY:
-		if (d->policy.whole && t->spells.count > 0 && t->ended_ns == 0)
-			mst_spells_begin(&t->spells, d->policy.version, of->rule);
+		if (d->policy.whole && t->periods.count > 0 && t->ended_ns == 0)
+			mst_periods_begin(&t->periods, d->policy.version, of->rule);
 		break;
 	case MST_DO_RELEASE:
 		note_release(t, d->who.rank, d->answer.version, now_ns);
@@ -403,7 +403,7 @@ static uint64_t recent_step_ns(const struct mst_statistics *t)
 
 uint64_t mst_statistics_dropped(const struct mst_statistics *t)
 {
-	return mst_spells_dropped(&t->spells, t->version);
+	return mst_periods_dropped(&t->periods, t->version);
 }
 
 uint64_t mst_statistics_refused(const struct mst_statistics *t)
@@ -431,7 +431,7 @@ void mst_statistics_job(const struct mst_statistics *t, uint64_t now_ns, struct 
 	out->step_max_ns = t->step.count > 0 ? t->step.max : 0;
 	out->recent_step_ns = recent_step_ns(t);
 	out->saved_ns = t->saved.defined ? t->saved.saved_ns : MST_NOT_KNOWN;
-	mst_spells_fill(&t->spells, out);
+	mst_periods_fill(&t->periods, out);
 }
 
 static void fill_recent(const struct rank_statistics *r, struct mst_status_rank *out)

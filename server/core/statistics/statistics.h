@@ -9,7 +9,7 @@
  * MST_STATISTICS_RECENT gradients of each rank, or of as many steps.
  *
  * By how much longer steps would have been if they had waited for every worker, saved_time.h says,
- * and spells.h what has happened under each policy.
+ * and periods.h what has happened under each policy.
  */
 #ifndef MST_SERVER_CORE_STATISTICS_STATISTICS_H
 #define MST_SERVER_CORE_STATISTICS_STATISTICS_H

@@ -56,12 +56,12 @@ static size_t bytes_of(enum muster_type type)
 	return type == MUSTER_F32 ? 4 : 2;
 }
 
-static void fates_tell(struct history *h, const struct muster_job *job)
+static void verdicts_tell(struct history *h, const struct muster_job *job)
 {
-	for (uint32_t i = 0; i < job->fate_count; i++)
-		fprintf(h->log, "fate %" PRIu32 " %" PRIu64 " %d %" PRIu64 "\n",
-			job->fates[i].incarnation, job->fates[i].ticket, job->fates[i].verdict,
-			job->fates[i].counted_in);
+	for (uint32_t i = 0; i < job->verdict_count; i++)
+		fprintf(h->log, "verdict %" PRIu32 " %" PRIu64 " %d %" PRIu64 "\n",
+			job->verdicts[i].incarnation, job->verdicts[i].ticket,
+			job->verdicts[i].verdict, job->verdicts[i].counted_in);
 }
 
 struct history *history_open(const char *path, const struct muster_job *job, uint64_t samples)
@@ -90,7 +90,7 @@ struct history *history_open(const char *path, const struct muster_job *job, uin
 		"job %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 " %d %d %d %" PRIu64 " %s\n",
 		job->rank, job->incarnation, job->workers, job->elems, job->type, job->result_type,
 		job->owner, h->stride, job->policy);
-	fates_tell(h, job);
+	verdicts_tell(h, job);
 	return h;
 }
 

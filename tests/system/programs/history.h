@@ -3,7 +3,7 @@
  * What a worker did and saw, as lines of a file that check_history.py reads:
  *
  *	job RANK INCARNATION WORKERS ELEMS TYPE RESULT_TYPE OWNER STRIDE POLICY
- *	fate INCARNATION TICKET VERDICT COUNTED_IN         of an earlier session, from the welcome
+ *	verdict INCARNATION TICKET VERDICT COUNTED_IN      of an earlier session, from the welcome
  *	push TICKET TAG WEIGHT SUM                         about to be
  *	void TICKET                                        it was not: the job is over
  *	pass TICKET                                        a pass has taken this number

@@ -86,7 +86,7 @@ static void each_limit_is_met_exactly(void)
 	CU_ASSERT_FALSE(fits(&least, &need));
 }
 
-static void the_reason_has_figures_and_the_mend(void)
+static void the_reason_has_figures_and_the_fix(void)
 {
 	struct ibv_device_attr small = roomy;
 	struct mst_verbs_need need = need_of(40);
@@ -128,7 +128,7 @@ static void a_figure_that_the_driver_does_not_tell_keeps_nobody_out(void)
 static CU_TestInfo cases[] = {
 	{ "a device with room is taken", a_device_with_room_is_taken },
 	{ "each limit is met exactly", each_limit_is_met_exactly },
-	{ "the sentence has figures and the mend", the_reason_has_figures_and_the_mend },
+	{ "the sentence has figures and the fix", the_reason_has_figures_and_the_fix },
 	{ "two rails over one device need twice as much",
 	  two_rails_over_one_device_need_twice_as_much },
 	{ "a figure that the driver does not tell keeps nobody out",

@@ -13,14 +13,14 @@
 /* Records the share of each rank, and the sum of the samples. */
 static void record_shares(const struct mst_ledger *l, struct mst_record *r)
 {
-	const struct mst_census *c = &l->census;
+	const struct mst_counts *c = &l->counts;
 
 	uint32_t counted = 0;
 
 	r->share_count = 0;
 	r->samples = 0;
-	for (uint32_t rank = mst_census_next(c, MST_STANDS_COUNTED, 0); rank != MST_RANK_NONE;
-	     rank = mst_census_next(c, MST_STANDS_COUNTED, rank + 1)) {
+	for (uint32_t rank = mst_counts_next(c, MST_STANDS_COUNTED, 0); rank != MST_RANK_NONE;
+	     rank = mst_counts_next(c, MST_STANDS_COUNTED, rank + 1)) {
 		const struct mst_member *m = &l->member[rank];
 		r->share[r->share_count++] = (struct mst_lane_share){ .rank = rank,
 								      .count = m->step_count,
@@ -84,7 +84,7 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	d->commit.buffer = buffer;
 	d->commit.read = l->compared;
 	mst_ask_let_go(l, &l->compared);
-	mst_tempo_add(&l->steps, l->now_ns - l->opened_ns);
+	mst_durations_add(&l->steps, l->now_ns - l->opened_ns);
 }
 
 const struct mst_record *mst_step_commit_if_due(struct mst_ledger *l)
@@ -101,11 +101,11 @@ const struct mst_record *mst_step_commit_if_due(struct mst_ledger *l)
  * more. */
 void mst_step_preempt(struct mst_ledger *l)
 {
-	const struct mst_census *c = &l->census;
+	const struct mst_counts *c = &l->counts;
 
 	if (!l->rule.preempt)
 		return;
-	for (uint32_t rank = mst_census_next(c, MST_STANDS_BUSY, 0); rank != MST_RANK_NONE;
-	     rank = mst_census_next(c, MST_STANDS_BUSY, rank + 1))
+	for (uint32_t rank = mst_counts_next(c, MST_STANDS_BUSY, 0); rank != MST_RANK_NONE;
+	     rank = mst_counts_next(c, MST_STANDS_BUSY, rank + 1))
 		mst_advise(l, &l->member[rank], false);
 }

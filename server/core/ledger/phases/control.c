@@ -13,7 +13,7 @@
 static double throughput(const struct mst_ledger *l, uint32_t rank)
 {
 	const struct mst_stride *s = &l->stride[rank];
-	uint64_t took_ns = mst_tempo_last(&s->tempo);
+	uint64_t took_ns = mst_durations_last(&s->durations);
 
 	if (took_ns > 0 && s->answered_ns != 0 && l->now_ns - s->answered_ns > took_ns)
 		took_ns = l->now_ns - s->answered_ns;
@@ -22,7 +22,7 @@ static double throughput(const struct mst_ledger *l, uint32_t rank)
 
 static uint32_t next(const struct mst_ledger *l, uint32_t from)
 {
-	return mst_census_next(&l->census, MST_STANDS_ROSTERED, from);
+	return mst_counts_next(&l->counts, MST_STANDS_ROSTERED, from);
 }
 
 /* Below which throughput is a worker slow? */
@@ -122,8 +122,8 @@ static void rest_stragglers(struct mst_ledger *l)
 /* Members that the next step waits for. */
 static uint32_t count_live(const struct mst_ledger *l)
 {
-	return mst_census_count(&l->census, MST_STANDS_ROSTERED) +
-	       mst_census_count(&l->census, MST_STANDS_NEW);
+	return mst_counts_count(&l->counts, MST_STANDS_ROSTERED) +
+	       mst_counts_count(&l->counts, MST_STANDS_NEW);
 }
 
 void mst_control_next(struct mst_ledger *l, const struct mst_record *r)

@@ -10,7 +10,7 @@
 /* Twice as long as a step usually takes, and a second more. */
 static uint64_t patience_at_end(const struct mst_ledger *l)
 {
-	uint64_t ns = 2 * mst_tempo_median(&l->steps) + MST_SECOND;
+	uint64_t ns = 2 * mst_durations_median(&l->steps) + MST_SECOND;
 
 	return ns < l->rule.patience_ns ? ns : l->rule.patience_ns;
 }

@@ -144,7 +144,7 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_p
 	if (m->asks && m->judged == m->ask_after)
 		m->asked_ns = l->now_ns; /* until now the ask waited for servers, not for workers */
 	if (h->flags & MST_HEADER_PASS) {
-		mst_fates_add(m->fates, h->seq, MUSTER_NONE, 0);
+		mst_verdicts_add(m->verdicts, h->seq, MUSTER_NONE, 0);
 		m->passed = takes_part && l->phase == MST_PHASE_RUNNING;
 	} else {
 		if (takes_part)
@@ -187,7 +187,7 @@ void mst_judge_full(struct mst_ledger *l, struct mst_member *m, const struct mst
  * beyond its quorum while its commit waits for a buffer. */
 bool mst_judge_next(struct mst_ledger *l)
 {
-	uint32_t rank = mst_census_next(&l->census, MST_STANDS_JUDGEABLE, 0);
+	uint32_t rank = mst_counts_next(&l->counts, MST_STANDS_JUDGEABLE, 0);
 
 	if (rank == MST_RANK_NONE || mst_step_due(l))
 		return false;

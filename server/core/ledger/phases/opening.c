@@ -9,7 +9,7 @@
 /* The member with this standing that has the lowest rank; NULL: there is none. */
 static struct mst_member *first(struct mst_ledger *l, enum mst_standing standing)
 {
-	uint32_t rank = mst_census_next(&l->census, standing, 0);
+	uint32_t rank = mst_counts_next(&l->counts, standing, 0);
 
 	return rank != MST_RANK_NONE ? &l->member[rank] : NULL;
 }
@@ -93,7 +93,7 @@ void mst_step_open(struct mst_ledger *l)
 	struct mst_member *m;
 
 	MST_ASSERT(l->phase == MST_PHASE_RUNNING);
-	MST_ASSERT(l->census.clocks.count == mst_census_count(&l->census, MST_STANDS_ROSTERED));
+	MST_ASSERT(l->counts.clocks.count == mst_counts_count(&l->counts, MST_STANDS_ROSTERED));
 	/* Before the first step nobody was busy, as if everybody had been waited for. */
 	mst_starts_open(&l->starts, l->store.newest,
 			l->entry_count > 0 ? l->entry_count : l->cfg.workers, l->now_ns);

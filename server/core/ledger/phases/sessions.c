@@ -26,7 +26,7 @@ static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *e
 		*rank = (uint32_t)wanted;
 		return l->member[wanted].state == MST_MEMBER_ABSENT ? 0 : -EEXIST;
 	}
-	*rank = mst_census_next(&l->census, MST_STANDS_ABSENT, 0);
+	*rank = mst_counts_next(&l->counts, MST_STANDS_ABSENT, 0);
 	return *rank != MST_RANK_NONE ? 0 : -ENOSPC;
 }
 
@@ -163,7 +163,7 @@ void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers)
 	}
 	m->start_called = true;
 	m->offers = offers;
-	mst_member_begin_fates(m);
+	mst_member_begin_verdicts(m);
 	start_if_ready(l, m);
 }
 

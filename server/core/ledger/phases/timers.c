@@ -129,21 +129,21 @@ static void judge_patience(struct mst_ledger *l)
 	}
 }
 
-/* If the clock bound has made @asker wait for too long, the slowest members are evicted. Then
+/* If the clock bound has made @requester wait for too long, the slowest members are evicted. Then
  * patience begins again for all members. Otherwise the next slowest would be evicted at once, one
  * after the other. */
-static void judge_bound(struct mst_ledger *l, const struct mst_member *asker)
+static void judge_bound(struct mst_ledger *l, const struct mst_member *requester)
 {
 	uint64_t min = mst_step_clock_min(l);
 
-	if (!mst_ask_bound_parks(l, asker, min) || !waits_for_workers(l) ||
-	    l->now_ns < mst_judged_at(l, asker->asked_ns + l->rule.patience_ns))
+	if (!mst_ask_bound_parks(l, requester, min) || !waits_for_workers(l) ||
+	    l->now_ns < mst_judged_at(l, requester->asked_ns + l->rule.patience_ns))
 		return;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
 		m->asked_ns = l->now_ns;
 		mst_changed(l, m);
-		if (m->rostered && m != asker && m->clock == min && !is_held_up(l, m))
+		if (m->rostered && m != requester && m->clock == min && !is_held_up(l, m))
 			mst_life_lose(l, m, MST_EVICT_PATIENCE);
 	}
 }
@@ -152,7 +152,7 @@ static void judge_bound(struct mst_ledger *l, const struct mst_member *asker)
  * up to which everything has been read: what is still unread may be a heartbeat of any worker. */
 static void judge_leases(struct mst_ledger *l)
 {
-	struct mst_heap *leases = &l->census.leases;
+	struct mst_heap *leases = &l->counts.leases;
 
 	if (!l->heard)
 		return;

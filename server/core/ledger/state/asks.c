@@ -38,10 +38,10 @@ bool mst_ask_take(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 
 void mst_ask_new_version(struct mst_ledger *l)
 {
-	const struct mst_census *c = &l->census;
+	const struct mst_counts *c = &l->counts;
 
-	for (uint32_t rank = mst_census_next(c, MST_STANDS_KEEPING, 0); rank != MST_RANK_NONE;
-	     rank = mst_census_next(c, MST_STANDS_KEEPING, rank + 1)) {
+	for (uint32_t rank = mst_counts_next(c, MST_STANDS_KEEPING, 0); rank != MST_RANK_NONE;
+	     rank = mst_counts_next(c, MST_STANDS_KEEPING, rank + 1)) {
 		let_go_of_old(l, &l->member[rank]);
 		mst_changed(l, &l->member[rank]);
 	}

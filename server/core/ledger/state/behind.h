@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Members that fall behind, because the version that they need next is gone, and those that have
- * caught up (PROTOCOL 7). phases/handing.c gives them a state meanwhile.
+ * caught up (PROTOCOL 7). phases/transfer.c gives them a state meanwhile.
  */
 #ifndef MST_SERVER_CORE_LEDGER_STATE_BEHIND_H
 #define MST_SERVER_CORE_LEDGER_STATE_BEHIND_H

@@ -15,7 +15,7 @@ void mst_late_came(struct mst_ledger *l, const struct mst_member *m)
 	struct mst_stride *s = &l->stride[m->rank];
 
 	if (s->answered_ns != 0)
-		mst_tempo_add(&s->tempo, l->now_ns - s->answered_ns);
+		mst_durations_add(&s->durations, l->now_ns - s->answered_ns);
 	s->answered_ns = 0;
 }
 
@@ -24,8 +24,8 @@ void mst_late_came(struct mst_ledger *l, const struct mst_member *m)
  * lose what it may be worth. Without a history of both, nothing is known. */
 static bool comes_too_late(const struct mst_ledger *l, const struct mst_member *m)
 {
-	uint64_t stride_ns = mst_tempo_least(&l->stride[m->rank].tempo);
-	uint64_t step_ns = mst_tempo_median(&l->steps);
+	uint64_t stride_ns = mst_durations_least(&l->stride[m->rank].durations);
+	uint64_t step_ns = mst_durations_median(&l->steps);
 
 	return stride_ns > 0 && step_ns > 0 && l->now_ns + stride_ns > l->opened_ns + step_ns;
 }
@@ -54,7 +54,7 @@ static bool is_due_newest(const struct mst_ledger *l, const struct mst_member *m
 
 static uint64_t held_until(const struct mst_ledger *l)
 {
-	uint64_t step_ns = mst_tempo_median(&l->steps);
+	uint64_t step_ns = mst_durations_median(&l->steps);
 
 	return step_ns > 0 ? l->opened_ns + STEPS_HELD * step_ns : MST_NEVER;
 }

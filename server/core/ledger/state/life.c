@@ -10,7 +10,7 @@
 /* Members that take part in the steps. A member that is behind does not rest. */
 static uint32_t count_present(const struct mst_ledger *l)
 {
-	return mst_life_count(l) - l->resting - mst_census_count(&l->census, MST_STANDS_BEHIND);
+	return mst_life_count(l) - l->resting - mst_counts_count(&l->counts, MST_STANDS_BEHIND);
 }
 
 /* The first reason to end the job stays. If another one comes, what is counted is waited for no

@@ -11,7 +11,7 @@
 /* Members that take part in the job. */
 static inline uint32_t mst_life_count(const struct mst_ledger *l)
 {
-	return mst_census_count(&l->census, MST_STANDS_IN);
+	return mst_counts_count(&l->counts, MST_STANDS_IN);
 }
 
 /* Lets the job end, because a worker asks for it or a limit of the job has been reached. */

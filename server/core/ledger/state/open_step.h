@@ -21,7 +21,7 @@ static inline uint64_t mst_judged_at(const struct mst_ledger *l, uint64_t due_ns
 /* The least clock on the roster; 0: the roster is empty. */
 static inline uint64_t mst_step_clock_min(const struct mst_ledger *l)
 {
-	return l->census.clocks.count > 0 ? mst_heap_least(&l->census.clocks) : 0;
+	return l->counts.clocks.count > 0 ? mst_heap_least(&l->counts.clocks) : 0;
 }
 
 /* Contributions keep their slots until the commit, except that partial sums are planned for the
@@ -37,12 +37,12 @@ static inline uint32_t mst_step_room(const struct mst_ledger *l, uint32_t roster
 
 static inline struct mst_rule_step mst_step_view(const struct mst_ledger *l)
 {
-	uint32_t roster = mst_census_count(&l->census, MST_STANDS_ROSTERED);
+	uint32_t roster = mst_counts_count(&l->counts, MST_STANDS_ROSTERED);
 
 	return (struct mst_rule_step){
 		.roster = roster,
 		.room = mst_step_room(l, roster),
-		.missing = mst_census_count(&l->census, MST_STANDS_MISSING),
+		.missing = mst_counts_count(&l->counts, MST_STANDS_MISSING),
 		.contributions = l->entry_count,
 		.overdue = l->overdue,
 	};

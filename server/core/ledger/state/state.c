@@ -16,7 +16,7 @@ struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kin
 
 void mst_changed(struct mst_ledger *l, struct mst_member *m)
 {
-	mst_census_note(&l->census, m, l->cfg.slots, l->cfg.shards);
+	mst_counts_note(&l->counts, m, l->cfg.slots, l->cfg.shards);
 	mst_waits_for(&l->waits, m, m->asks ? MST_WAIT_TRIAL : MST_WAIT_ITSELF);
 }
 

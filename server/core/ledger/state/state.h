@@ -9,7 +9,7 @@
  * loop (settle.c) and the dispatch of events (ledger.c) call them. What one phase needs to know of
  * another stands in this state. A phase marks there what it has changed:
  *
- *   mst_changed()      a member: for the census, and for its ask, which is to be tried again
+ *   mst_changed()      a member: for the counts, and for its ask, which is to be tried again
  *   mst_ask_try_all()  something that may concern all asks
  *   mst_life_end()     the job is to end, end_due
  *   begins             all is there that the job starts with
@@ -23,14 +23,14 @@
 #define MST_SERVER_CORE_LEDGER_STATE_STATE_H
 
 #include "common/base/listening.h"
-#include "server/core/ledger/census.h"
 #include "server/core/ledger/config.h"
+#include "server/core/ledger/counts.h"
 #include "server/core/ledger/decision.h"
+#include "server/core/ledger/durations.h"
 #include "server/core/ledger/event.h"
 #include "server/core/ledger/member.h"
 #include "server/core/ledger/outliers.h"
 #include "server/core/ledger/store.h"
-#include "server/core/ledger/tempo.h"
 #include "server/core/ledger/waits.h"
 #include "server/core/policy/rule.h"
 #include "server/core/policy/starts.h"
@@ -55,12 +55,12 @@ struct mst_ledger_lending {
 	bool due;          /* it is to be lent again when all have reported */
 };
 
-/* The state that one worker gives to those that are behind; phases/handing.c. */
-struct mst_handing {
-	enum mst_handing_state {
-		MST_HANDING_IDLE,
-		MST_HANDING_ASKED, /* the donor has been asked, and has not given all of it */
-		MST_HANDING_TAKEN, /* those that waited are being sent it */
+/* The state that one worker gives to those that are behind; phases/transfer.c. */
+struct mst_transfer {
+	enum mst_transfer_state {
+		MST_TRANSFER_IDLE,
+		MST_TRANSFER_ASKED, /* the donor has been asked, and has not given all of it */
+		MST_TRANSFER_TAKEN, /* those that waited are being sent it */
 	} state;
 	uint64_t number;   /* of the last asking, from 1 */
 	uint64_t round;    /* in which no worker is asked twice, from 1 */
@@ -115,7 +115,7 @@ struct mst_ledger {
 	struct mst_reduction reduction;
 
 	struct mst_member *member; /* cfg.workers of them */
-	struct mst_census census;
+	struct mst_counts counts;
 	struct mst_waits waits;
 	struct mst_ranks expired; /* the ranks whose leases a tick has found to be over */
 	struct mst_store store;
@@ -137,9 +137,9 @@ struct mst_ledger {
 	/* Where the policy looks for stragglers: the gradients of the window that runs, and how
 	 * many stragglers there are. */
 	uint32_t window, stragglers;
-	bool watches;           /* the policy looked for them at the last commit */
-	bool put_to_rest;       /* some rest because they are stragglers */
-	struct mst_tempo steps; /* how long the last steps took */
+	bool watches;               /* the policy looked for them at the last commit */
+	bool put_to_rest;           /* some rest because they are stragglers */
+	struct mst_durations steps; /* how long the last steps took */
 	struct mst_starts starts;
 	struct mst_commit_norms norms; /* of the version that was applied last */
 	struct mst_outliers outliers;
@@ -147,7 +147,7 @@ struct mst_ledger {
 	double samples_total; /* in all commits */
 	struct mst_ledger_save save;
 	struct mst_ledger_lending lending;
-	struct mst_handing handing;
+	struct mst_transfer transfer;
 
 	/* All times of the ledger are of this clock. It stands still while the server does not
 	 * listen. */
@@ -158,7 +158,7 @@ struct mst_ledger {
 	uint64_t join_until;
 
 	/* Memory that members, the store and the records point into. */
-	struct mst_fates *fates;
+	struct mst_verdicts *verdicts;
 	struct mst_stride *stride;
 	struct mst_store_buffer *buffer;
 	struct mst_lane_share *share;
@@ -180,7 +180,7 @@ static inline bool mst_has_samples(const struct mst_ledger *l)
 /* Queues a decision, on @m if it is about a member; else NULL. */
 struct mst_decision *mst_decide(struct mst_ledger *l, enum mst_decision_kind kind,
 				const struct mst_member *m);
-/* Must be called after every change of @m: brings the census up to date and has @m's ask tried
+/* Must be called after every change of @m: brings the counts up to date and has @m's ask tried
  * again. */
 void mst_changed(struct mst_ledger *l, struct mst_member *m);
 /* The record of @version; NULL: its buffer has another version by now. */

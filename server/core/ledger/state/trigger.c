@@ -23,10 +23,10 @@ static bool is_awaited(const struct mst_member *m)
 
 static void advise_all(struct mst_ledger *l, bool hand_in)
 {
-	const struct mst_census *c = &l->census;
+	const struct mst_counts *c = &l->counts;
 
-	for (uint32_t rank = mst_census_next(c, MST_STANDS_MISSING, 0); rank != MST_RANK_NONE;
-	     rank = mst_census_next(c, MST_STANDS_MISSING, rank + 1)) {
+	for (uint32_t rank = mst_counts_next(c, MST_STANDS_MISSING, 0); rank != MST_RANK_NONE;
+	     rank = mst_counts_next(c, MST_STANDS_MISSING, rank + 1)) {
 		if (is_awaited(&l->member[rank]))
 			mst_advise(l, &l->member[rank], hand_in);
 	}
@@ -118,13 +118,13 @@ void mst_trigger_answered(struct mst_ledger *l, const struct mst_member *m)
  * in one before, and has rested since, may be on the roster again. */
 void mst_trigger_again(struct mst_ledger *l)
 {
-	const struct mst_census *c = &l->census;
+	const struct mst_counts *c = &l->counts;
 
 	l->opened_ns = l->now_ns;
 	l->collecting = l->overdue = false;
-	for (uint32_t rank = mst_census_next(c, MST_STANDS_ROSTERED, 0);
+	for (uint32_t rank = mst_counts_next(c, MST_STANDS_ROSTERED, 0);
 	     l->rule.collect && rank != MST_RANK_NONE;
-	     rank = mst_census_next(c, MST_STANDS_ROSTERED, rank + 1)) {
+	     rank = mst_counts_next(c, MST_STANDS_ROSTERED, rank + 1)) {
 		if (l->member[rank].state == MST_MEMBER_STARTED)
 			mst_advise(l, &l->member[rank], false);
 	}

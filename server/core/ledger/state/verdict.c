@@ -31,7 +31,7 @@ void mst_verdict_tell(struct mst_ledger *l, struct mst_member *m,
 	d->verdict.counted_in = counted_in;
 	d->verdict.norm = mst_verdict_norm(l, p);
 	d->verdict.samples = mst_weight_is_sane(h->weight) ? h->weight : 0;
-	mst_fates_add(m->fates, h->seq, verdict, counted_in);
+	mst_verdicts_add(m->verdicts, h->seq, verdict, counted_in);
 }
 
 void mst_judge_cancel(struct mst_ledger *l, struct mst_member *m)

@@ -317,7 +317,7 @@ static void damaged_ones_do_not_count(void)
 	write_version(4, 1);
 	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
 	CU_ASSERT(exists("v0000000003.json"));
-	CU_ASSERT_EQUAL(parts_of(3), 1); /* somebody may still mend the manifest */
+	CU_ASSERT_EQUAL(parts_of(3), 1); /* somebody may still fix the manifest */
 	CU_ASSERT_EQUAL(newest_before(4), 2);
 	CU_ASSERT_EQUAL(newest_before(2), -ENOENT);
 	end();

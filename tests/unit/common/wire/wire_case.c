@@ -49,8 +49,8 @@ static void make_welcome(void)
 			  .traffic_class = 106,
 			  .service_level = 5,
 			  .pkey = -1 },
-		.fate_count = 2,
-		.fate = { { 7, 2, MUSTER_COUNTED, 6 }, { 8, 2, MUSTER_CANCELLED, 0 } },
+		.verdict_count = 2,
+		.verdict = { { 7, 2, MUSTER_COUNTED, 6 }, { 8, 2, MUSTER_CANCELLED, 0 } },
 	};
 }
 

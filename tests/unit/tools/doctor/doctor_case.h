@@ -25,15 +25,15 @@ void doctor_judge(void); /* fills found */
 /* The one finding of @check; NULL: there is none, or more than one. */
 const struct mst_finding *doctor_finding(const char *check, const char *subject);
 
-/* The finding is of this level, and what it says, why and what mends it hold these words. */
-#define DOCTOR_SAYS(check, subject, level_, found_, cause_, mend_)                                 \
+/* The finding is of this level, and what it says, why and what fix it hold these words. */
+#define DOCTOR_SAYS(check, subject, level_, found_, cause_, fix_)                                  \
 	do {                                                                                       \
 		const struct mst_finding *f_ = doctor_finding(check, subject);                     \
 		CU_ASSERT_PTR_NOT_NULL_FATAL(f_);                                                  \
 		CU_ASSERT_EQUAL(f_->level, level_);                                                \
 		CU_ASSERT_PTR_NOT_NULL(strstr(f_->found, found_));                                 \
 		CU_ASSERT_PTR_NOT_NULL(strstr(f_->cause, cause_));                                 \
-		CU_ASSERT_PTR_NOT_NULL(strstr(f_->mend, mend_));                                   \
+		CU_ASSERT_PTR_NOT_NULL(strstr(f_->fix, fix_));                                     \
 	} while (0)
 
 #endif

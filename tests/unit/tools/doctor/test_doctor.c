@@ -13,7 +13,7 @@ static void a_sound_host_is_sound(void)
 	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_WARNING), 0);
 	for (uint32_t i = 0; i < doctor_found.count; i++) {
 		CU_ASSERT_STRING_EQUAL(doctor_found.item[i].cause, "");
-		CU_ASSERT_STRING_EQUAL(doctor_found.item[i].mend, "");
+		CU_ASSERT_STRING_EQUAL(doctor_found.item[i].fix, "");
 	}
 	DOCTOR_SAYS("modules", "", MST_FINDING_OK, "are loaded", "", "");
 	DOCTOR_SAYS("devices", "", MST_FINDING_OK, "1: rxe0", "", "");
@@ -141,17 +141,17 @@ static void a_node_that_is_not_there_is_named(void)
 	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 1);
 	CU_ASSERT_PTR_NOT_NULL(
 		strstr(doctor_found.item[2].found, "/dev/infiniband/rdma_cm is not there"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].mend, "modprobe -a ib_uverbs rdma_ucm"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].fix, "modprobe -a ib_uverbs rdma_ucm"));
 	doctor_facts.rdma_cm.exists = true;
 	doctor_judge();
 	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].found, "may not be read and written"));
 	CU_ASSERT_PTR_NOT_NULL(
-		strstr(doctor_found.item[2].mend, "chmod 666 /dev/infiniband/rdma_cm"));
+		strstr(doctor_found.item[2].fix, "chmod 666 /dev/infiniband/rdma_cm"));
 	DOCTOR_TEXT(doctor_facts.container, "docker");
 	doctor_judge();
 	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].cause, "container (docker)"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].mend, "--device=/dev/infiniband"));
-	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].mend, "--ulimit memlock=-1"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].fix, "--device=/dev/infiniband"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(doctor_found.item[2].fix, "--ulimit memlock=-1"));
 }
 
 static void a_device_one_may_not_use_gives_no_port(void)
@@ -189,7 +189,7 @@ static void a_device_that_does_not_open_says_why(void)
 {
 	static const struct {
 		int error;
-		const char *cause, *mend;
+		const char *cause, *fix;
 	} row[] = { { -EPERM, "may not", "a user who may" },
 		    { -ENOMEM, "limit is too small", "ulimit -l" },
 		    { -EIO, "driver refused", "dmesg" } };
@@ -199,7 +199,7 @@ static void a_device_that_does_not_open_says_why(void)
 		doctor_facts.device[0].probe.error = row[i].error;
 		doctor_judge();
 		DOCTOR_SAYS("library", "rxe0", MST_FINDING_FAIL, strerror(-row[i].error),
-			    row[i].cause, row[i].mend);
+			    row[i].cause, row[i].fix);
 	}
 }
 
@@ -245,7 +245,7 @@ static void bytes_are_written_for_people(void)
 }
 
 static CU_TestInfo cases[] = {
-	{ "a sound host is sound, and nothing is to be mended", a_sound_host_is_sound },
+	{ "a sound host is sound, and nothing is to be fixed", a_sound_host_is_sound },
 	{ "modules that are there are to be loaded", modules_that_are_there_are_loaded },
 	{ "modules a kernel lacks need another kernel",
 	  modules_a_kernel_lacks_need_another_kernel },

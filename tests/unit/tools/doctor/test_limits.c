@@ -80,7 +80,7 @@ static void a_job_that_fits_tells_its_figures(void)
 	DOCTOR_SAYS("memlock", "", MST_FINDING_OK, "; a worker registers 11.5 MiB", "", "");
 }
 
-static void each_source_of_a_limit_has_its_mend(void)
+static void each_source_of_a_limit_has_its_fix(void)
 {
 	a_job();
 	doctor_facts.memlock = doctor_facts.memlock_hard = 65536;
@@ -235,7 +235,7 @@ static void a_directory_that_does_not_do_fails(void)
 		    "the directory /x has mode 0755, and: it must not; chmod");
 	doctor_judge();
 	DOCTOR_SAYS("directory", "", MST_FINDING_FAIL, "no place", "and: it must not", "chmod");
-	CU_ASSERT_STRING_EQUAL(doctor_finding("directory", "")->mend, "chmod");
+	CU_ASSERT_STRING_EQUAL(doctor_finding("directory", "")->fix, "chmod");
 	DOCTOR_TEXT(doctor_facts.directory_why.text, "something");
 	doctor_judge();
 	DOCTOR_SAYS("directory", "", MST_FINDING_FAIL, "no place", "something", "XDG_RUNTIME_DIR");
@@ -245,7 +245,7 @@ static CU_TestInfo cases[] = {
 	{ "a job registers what it will use", a_job_registers_what_it_will_use },
 	{ "without a job a limit is only told", a_limit_is_only_told_without_a_job },
 	{ "a job that fits tells its figures", a_job_that_fits_tells_its_figures },
-	{ "each source of a limit has its mend", each_source_of_a_limit_has_its_mend },
+	{ "each source of a limit has its fix", each_source_of_a_limit_has_its_fix },
 	{ "each limit of a device is told", each_limit_of_a_device_is_told },
 	{ "without a job a device's limits are only told",
 	  without_a_job_a_devices_limits_are_only_told },

@@ -212,7 +212,7 @@ static void mtus_that_differ_warn(void)
 	CU_ASSERT_EQUAL(found.item[1].level, MST_FINDING_WARNING);
 	CU_ASSERT_STRING_EQUAL(found.item[1].found,
 			       "4096 bytes at rxe0/1 here, 1024 at mlx5_0/1 of there");
-	CU_ASSERT_STRING_NOT_EQUAL(found.item[1].mend, "");
+	CU_ASSERT_STRING_NOT_EQUAL(found.item[1].fix, "");
 	t.report.peer.mtu = 0; /* not told */
 	(void)say(&t);
 	CU_ASSERT_EQUAL(found.count, 1);
@@ -223,7 +223,7 @@ static void a_test_that_failed_says_why_and_what_to_do(void)
 	static const struct {
 		const char *check;
 		int error;
-		const char *mend;
+		const char *fix;
 	} row[] = {
 		{ "shm", -ENOMEM, "--shm-size" },    { "write", -EIO, "ibv_devinfo -d rxe0" },
 		{ "write", -ENOMEM, "memlock" },     { "peer", -ETIMEDOUT, "UDP port 4791" },
@@ -238,7 +238,7 @@ static void a_test_that_failed_says_why_and_what_to_do(void)
 		const struct mst_finding *f = say(&t);
 		CU_ASSERT_EQUAL(f->level, MST_FINDING_FAIL);
 		CU_ASSERT_STRING_EQUAL(f->cause, "the reason");
-		CU_ASSERT_PTR_NOT_NULL(strstr(f->mend, row[i].mend));
+		CU_ASSERT_PTR_NOT_NULL(strstr(f->fix, row[i].fix));
 	}
 }
 

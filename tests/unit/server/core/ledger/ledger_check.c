@@ -81,7 +81,7 @@ static void check_set(const struct mst_ranks *s, const char *what, int which, ui
 static void check_standings(const struct mst_ledger *l)
 {
 	for (int i = 0; i < MST_STANDINGS; i++) {
-		const struct mst_ranks *set = &l->census.set[i];
+		const struct mst_ranks *set = &l->counts.set[i];
 		uint32_t expected = 0;
 		for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 			bool in = stands(l, &l->member[rank], (enum mst_standing)i);
@@ -125,13 +125,13 @@ static void check_heaps(const struct mst_ledger *l)
 		rostered += m->rostered;
 		sessions += session;
 		parked += parks;
-		check_key(&l->census.clocks, "clocks", rank, m->rostered, m->clock);
-		check_key(&l->census.leases, "leases", rank, session, m->lease_until);
+		check_key(&l->counts.clocks, "clocks", rank, m->rostered, m->clock);
+		check_key(&l->counts.leases, "leases", rank, session, m->lease_until);
 		check_key(&l->waits.clocks, "parked clocks", rank, parks, m->clock);
 		check_key(&l->waits.since, "parked asks", rank, parks, m->asked_ns);
 	}
-	check_heap(&l->census.clocks, "clocks", rostered);
-	check_heap(&l->census.leases, "leases", sessions);
+	check_heap(&l->counts.clocks, "clocks", rostered);
+	check_heap(&l->counts.leases, "leases", sessions);
 	check_heap(&l->waits.clocks, "parked clocks", parked);
 	check_heap(&l->waits.since, "parked asks", parked);
 }

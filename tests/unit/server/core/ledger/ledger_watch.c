@@ -32,13 +32,13 @@ static struct visitor *visitor_of(const struct watch *w, struct mst_identity who
 	return NULL;
 }
 
-static struct fate *fate_of(struct visitor *v, uint64_t seq)
+static struct verdict *verdict_of(struct visitor *v, uint64_t seq)
 {
-	while (v->fate_count <= seq) {
-		v->fate = reference_room(v->fate, v->fate_count, sizeof(*v->fate));
-		v->fate[v->fate_count++] = (struct fate){ 0 };
+	while (v->verdict_count <= seq) {
+		v->verdict = reference_room(v->verdict, v->verdict_count, sizeof(*v->verdict));
+		v->verdict[v->verdict_count++] = (struct verdict){ 0 };
 	}
-	return &v->fate[seq];
+	return &v->verdict[seq];
 }
 
 static void hear_ask(struct visitor *v, struct mst_lane_ask ask, uint64_t after)
@@ -55,7 +55,7 @@ static void hear_ask(struct visitor *v, struct mst_lane_ask ask, uint64_t after)
 
 static void hear_header(const struct watch *w, struct visitor *v, const struct mst_lane_header *h)
 {
-	struct fate *f = fate_of(v, h->seq);
+	struct verdict *f = verdict_of(v, h->seq);
 
 	if (!f->reported)
 		f->tag = h->tag;
@@ -219,7 +219,7 @@ static void see_record(struct watch *w, const struct mst_decision *d)
 	for (uint32_t i = 0; i < rec->entry_count; i++) {
 		const struct mst_entry *e = &rec->entry[i];
 		struct visitor *v = visitor_of(w, e->who);
-		struct fate *f = v == NULL ? NULL : fate_of(v, e->seq);
+		struct verdict *f = v == NULL ? NULL : verdict_of(v, e->seq);
 		if (f == NULL || f->counts != 1 || f->recorded++ != 0)
 			watch_complain(w,
 				       "%u.%u seq %" PRIu64 " in version %" PRIu64
@@ -253,7 +253,7 @@ static void see_shares(struct watch *w, const struct mst_decision *d)
 
 static void see_count(struct watch *w, struct visitor *v, const struct mst_decision *d)
 {
-	struct fate *f = fate_of(v, d->count.seq);
+	struct verdict *f = verdict_of(v, d->count.seq);
 
 	if (f->counts++ != 0 || f->verdicts != 0)
 		watch_complain(w, "seq %" PRIu64 " is counted twice, or after its verdict",
@@ -264,7 +264,7 @@ static void see_count(struct watch *w, struct visitor *v, const struct mst_decis
 
 static void see_verdict(struct watch *w, struct visitor *v, const struct mst_decision *d)
 {
-	struct fate *f = fate_of(v, d->verdict.seq);
+	struct verdict *f = verdict_of(v, d->verdict.seq);
 	bool counted = d->verdict.verdict == MUSTER_COUNTED;
 
 	if (!f->reported || f->tag != d->verdict.tag)
@@ -287,7 +287,7 @@ static void see_verdict(struct watch *w, struct visitor *v, const struct mst_dec
 static void check_turn(struct watch *w, const struct visitor *v)
 {
 	for (uint64_t seq = 1; seq <= v->ask_after && !w->finished; seq++) {
-		const struct fate *f = &v->fate[seq];
+		const struct verdict *f = &v->verdict[seq];
 		if (f->reported && !f->passes && f->verdicts == 0)
 			watch_complain(w,
 				       "ask %" PRIu64 " of %u.%u is answered before seq %" PRIu64
@@ -343,14 +343,14 @@ static void see_regrant(struct watch *w, struct visitor *v, const struct mst_dec
 	v->asks_with[slot] = (struct mst_lane_ask){ 0 };
 }
 
-/* Whatever the shards knew of when the session ended has a fate by now. */
+/* Whatever the shards knew of when the session ended has a verdict by now. */
 static void see_end(struct watch *w, struct visitor *v, enum mst_evict_why why)
 {
 	v->ended = true;
 	w->standing[v->who.rank] = (struct standing){ 0 };
 	v->lied = why == MST_EVICT_INVALID;
-	for (size_t seq = 1; seq < v->fate_count; seq++) {
-		if (v->fate[seq].counts != 0 && v->fate[seq].verdicts == 0)
+	for (size_t seq = 1; seq < v->verdict_count; seq++) {
+		if (v->verdict[seq].counts != 0 && v->verdict[seq].verdicts == 0)
 			watch_complain(w, "seq %zu was counted, and its worker never told", seq);
 	}
 }
@@ -384,13 +384,13 @@ static void see_rest(struct watch *w, const struct visitor *v, const struct mst_
 	s->rests = d->rests;
 }
 
-/* The fates of a session that has neither started nor pushed are those of the one before it. Told
- * are all verdicts that were not acknowledged, in order of tickets, and nothing else. Of one that
- * broke the protocol it is not known here what it acknowledged. */
-static void check_fates(struct watch *w, struct mst_identity who, const struct visitor *last)
+/* The verdicts of a session that has neither started nor pushed are those of the one before it.
+ * Told are all verdicts that were not acknowledged, in order of tickets, and nothing else. Of one
+ * that broke the protocol it is not known here what it acknowledged. */
+static void check_verdicts(struct watch *w, struct mst_identity who, const struct visitor *last)
 {
-	static struct muster_fate told[MUSTER_TICKETS_MAX];
-	uint32_t count = mst_fates_list(mst_ledger_fates(w->ledger, who.rank), told), at = 0;
+	static struct muster_push_verdict told[MUSTER_TICKETS_MAX];
+	uint32_t count = mst_verdicts_list(mst_ledger_verdicts(w->ledger, who.rank), told), at = 0;
 
 	while (last != NULL && !last->start_called && !last->pushed)
 		last = visitor_of(
@@ -398,20 +398,21 @@ static void check_fates(struct watch *w, struct mst_identity who, const struct v
 	if (last != NULL && last->lied)
 		return;
 	for (size_t seq = last != NULL ? last->heard + 1 : 0;
-	     last != NULL && seq < last->fate_count; seq++) {
-		const struct fate *f = &last->fate[seq];
+	     last != NULL && seq < last->verdict_count; seq++) {
+		const struct verdict *f = &last->verdict[seq];
 		if (f->verdicts == 0)
 			continue;
 		if (at == count || told[at].ticket != seq || told[at].verdict != f->verdict ||
 		    told[at].incarnation != last->who.incarnation ||
 		    told[at].counted_in != f->counted_in)
-			watch_complain(w, "%u.%u is not told the fate of ticket %zu of session %u",
+			watch_complain(w,
+				       "%u.%u is not told the verdict of ticket %zu of session %u",
 				       who.rank, who.incarnation, seq, last->who.incarnation);
 		at += at < count;
 	}
 	if (at != count)
-		watch_complain(w, "%u.%u is told %u fates, there are %u", who.rank, who.incarnation,
-			       count, at);
+		watch_complain(w, "%u.%u is told %u verdicts, there are %u", who.rank,
+			       who.incarnation, count, at);
 }
 
 static void see_admission(struct watch *w, const struct mst_decision *d)
@@ -421,7 +422,7 @@ static void see_admission(struct watch *w, const struct mst_decision *d)
 
 	if ((d->who.incarnation > 1) != (last != NULL) || (last != NULL && !last->ended))
 		watch_complain(w, "%u.%u is admitted out of turn", d->who.rank, d->who.incarnation);
-	check_fates(w, d->who, last);
+	check_verdicts(w, d->who, last);
 	struct visitor *v = calloc(1, sizeof(*v));
 	if (v == NULL)
 		abort();
@@ -651,7 +652,7 @@ void watch_free(struct watch *w)
 {
 	for (size_t i = 0; i < w->visitor_count; i++) {
 		free(w->visitor[i]->copy);
-		free(w->visitor[i]->fate);
+		free(w->visitor[i]->verdict);
 		free(w->visitor[i]);
 	}
 	free(w->visitor);

@@ -5,8 +5,8 @@
 
 #include "tests/unit/server/core/ledger/ledger_watch.h"
 
-/* The fate of contribution `seq` of a session: what was decided, and how often. */
-struct fate {
+/* The verdict of contribution `seq` of a session: what was decided, and how often. */
+struct verdict {
 	uint32_t counts, verdicts, recorded;
 	enum muster_verdict verdict;
 	uint64_t counted_in, tag;
@@ -38,8 +38,8 @@ struct visitor {
 	bool grows; /* what it computes on that version grows until it is asked for */
 	struct copying *copy;
 	size_t copy_count;
-	struct fate *fate;
-	size_t fate_count;
+	struct verdict *verdict;
+	size_t verdict_count;
 	bool pushed;
 	bool lied;      /* it broke the protocol: its last header may not have been taken */
 	uint64_t heard; /* it has acknowledged the verdicts up to here */

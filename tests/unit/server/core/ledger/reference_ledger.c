@@ -497,7 +497,7 @@ static void evict_awaited(struct reference *r, uint64_t now_ns)
 }
 
 /* Those who come next have not been waited for yet: every parked ask begins to wait anew. */
-static void evict_slowest(struct reference *r, const struct session *asker, uint64_t now_ns)
+static void evict_slowest(struct reference *r, const struct session *requester, uint64_t now_ns)
 {
 	uint64_t least = least_clock(r);
 
@@ -505,7 +505,7 @@ static void evict_slowest(struct reference *r, const struct session *asker, uint
 		struct session *s = session_of(r, rank);
 		if (s != NULL)
 			s->asked_ns = now_ns;
-		if (open_step(r)->rostered[rank] && s != asker && s->clock == least &&
+		if (open_step(r)->rostered[rank] && s != requester && s->clock == least &&
 		    !waits_for_servers(r, s))
 			session_end(r, s, MST_EVICT_PATIENCE);
 	}

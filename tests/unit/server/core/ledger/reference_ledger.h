@@ -43,7 +43,7 @@ bool reference_finished(const struct reference *r);
 /* Is the condition of the open step met, and only a free buffer missing? */
 bool reference_blocked(const struct reference *r);
 const struct mst_rule *reference_rule(const struct reference *r);
-/* Without fates. */
+/* Without verdicts. */
 void reference_member(const struct reference *r, uint32_t rank, struct mst_member_view *out);
 
 #endif

@@ -284,7 +284,7 @@ static void slowest_worker_may_not_hold_the_clock_bound_for_ever(void)
 	job_close(&j);
 }
 
-/* The next slowest was not what the asker has waited for so long. */
+/* The next slowest was not what the requester has waited for so long. */
 static void eviction_by_the_bound_does_not_cascade(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("ssp:1", 3);

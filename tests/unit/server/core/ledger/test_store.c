@@ -149,7 +149,7 @@ static void spare_is_what_neither_history_nor_others_need(void)
 
 	shelf_fill(&s, 1, 1);
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, 1), 3);
-	mst_store_hold(&s.store, 1); /* the asker's own hold does not count against it */
+	mst_store_hold(&s.store, 1); /* the requester's own hold does not count against it */
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, 1), 3);
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, 0), 2);
 	mst_store_hold(&s.store, 1); /* nor does a second one */

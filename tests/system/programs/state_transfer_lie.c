@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Linked into comeback: the states that it gives break the protocol, as COMEBACK_LIE says. */
+/* Linked into state_transfer: the states that it gives break the protocol, as STATE_TRANSFER_LIE
+ * says. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static void lie(const char *how, struct mst_handed *h)
 int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, size_t room)
 {
 	static _Thread_local struct mst_message lies;
-	const char *how = getenv("COMEBACK_LIE");
+	const char *how = getenv("STATE_TRANSFER_LIE");
 
 	if (how == NULL || msg->kind != MST_MSG_GIVE)
 		return __real_mst_message_encode(msg, buffer, room);

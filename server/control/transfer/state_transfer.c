@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/control/transfer/handover.h"
+#include "server/control/transfer/state_transfer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 /* How many bytes a step sends to one worker, so that others are heard meanwhile. */
 #define STEP_BYTES (4u << 20)
 
-static void drop(struct mst_handover *h)
+static void drop(struct mst_state_transfer *h)
 {
 	free(h->state);
 	h->state = NULL;
 	h->bytes = 0;
 }
 
-void mst_handover_fini(struct mst_handover *h)
+void mst_state_transfer_fini(struct mst_state_transfer *h)
 {
 	drop(h);
 }
@@ -29,7 +29,7 @@ void mst_handover_fini(struct mst_handover *h)
 
 /* Returns how a piece breaks the protocol; NULL: it does not. A worker may begin once for each time
  * that it was asked, with a number that it was asked with after the last that it gave. */
-static const char *check_piece(const struct mst_handover *h, const struct mst_conn *c,
+static const char *check_piece(const struct mst_state_transfer *h, const struct mst_conn *c,
 			       const struct mst_handed *p)
 {
 	bool begins = !c->gives && p->piece.offset == 0;
@@ -52,7 +52,7 @@ static const char *check_piece(const struct mst_handover *h, const struct mst_co
 
 /* Keeps a piece of the state that is wanted. One of an earlier asking, which is not wanted any
  * more, is only counted. */
-static bool keep(struct mst_handover *h, const struct mst_handed *p)
+static bool keep(struct mst_state_transfer *h, const struct mst_handed *p)
 {
 	if (p->number != h->number)
 		return true;
@@ -73,8 +73,8 @@ static bool is_last(const struct mst_handed *p)
 	return p->piece.offset + p->piece.length == p->piece.total;
 }
 
-static bool tell_given(struct mst_handover *h, const struct mst_conn *c, const struct mst_handed *p,
-		       bool has)
+static bool tell_given(struct mst_state_transfer *h, const struct mst_conn *c,
+		       const struct mst_handed *p, bool has)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_GIVEN, .who = c->who };
 
@@ -84,7 +84,7 @@ static bool tell_given(struct mst_handover *h, const struct mst_conn *c, const s
 }
 
 /* A worker that comes back may be refused for such a state, and only the operator can fix that. */
-static void note_too_large(struct mst_handover *h, const struct mst_conn *c, uint64_t bytes)
+static void note_too_large(struct mst_state_transfer *h, const struct mst_conn *c, uint64_t bytes)
 {
 	h->base->job.state_too_large = bytes;
 	h->base->job.state_of = c->who.rank;
@@ -95,7 +95,7 @@ static void note_too_large(struct mst_handover *h, const struct mst_conn *c, uin
 		     c->who.rank, bytes, h->base->job.o->state_max);
 }
 
-static bool take_piece(struct mst_handover *h, struct mst_conn *c, const struct mst_handed *p,
+static bool take_piece(struct mst_state_transfer *h, struct mst_conn *c, const struct mst_handed *p,
 		       const char **wrong)
 {
 	*wrong = check_piece(h, c, p);
@@ -116,8 +116,8 @@ static bool take_piece(struct mst_handover *h, struct mst_conn *c, const struct 
 	return true;
 }
 
-bool mst_handover_message(struct mst_handover *h, struct mst_conn *c, const struct mst_message *msg,
-			  const char **wrong)
+bool mst_state_transfer_message(struct mst_state_transfer *h, struct mst_conn *c,
+				const struct mst_message *msg, const char **wrong)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_TAKEN, .who = c->who };
 
@@ -138,7 +138,7 @@ bool mst_handover_message(struct mst_handover *h, struct mst_conn *c, const stru
 
 /* ---- what the ledger says ---- */
 
-static void say_number(struct mst_handover *h, struct mst_conn *c, enum mst_message_kind kind,
+static void say_number(struct mst_state_transfer *h, struct mst_conn *c, enum mst_message_kind kind,
 		       uint64_t number)
 {
 	struct mst_message *m = mst_frontend_draft(&h->base->front, kind);
@@ -147,7 +147,7 @@ static void say_number(struct mst_handover *h, struct mst_conn *c, enum mst_mess
 	mst_frontend_send(&h->base->front, c, m);
 }
 
-static void want(struct mst_handover *h, struct mst_conn *c, const struct mst_notice *notice)
+static void want(struct mst_state_transfer *h, struct mst_conn *c, const struct mst_notice *notice)
 {
 	drop(h);
 	h->number = notice->state.number;
@@ -158,7 +158,7 @@ static void want(struct mst_handover *h, struct mst_conn *c, const struct mst_no
 	say_number(h, c, MST_MSG_STATE_WANTED, h->number);
 }
 
-static void hand(struct mst_handover *h, struct mst_conn *c, const struct mst_notice *notice)
+static void hand(struct mst_state_transfer *h, struct mst_conn *c, const struct mst_notice *notice)
 {
 	if (c == NULL)
 		return;
@@ -170,7 +170,7 @@ static void hand(struct mst_handover *h, struct mst_conn *c, const struct mst_no
 	h->sends = true;
 }
 
-bool mst_handover_notice(struct mst_handover *h, const struct mst_notice *notice)
+bool mst_state_transfer_notice(struct mst_state_transfer *h, const struct mst_notice *notice)
 {
 	struct mst_conn *c = mst_frontend_worker(&h->base->front, notice->who);
 
@@ -197,7 +197,7 @@ bool mst_handover_notice(struct mst_handover *h, const struct mst_notice *notice
 /* ---- what is sent ---- */
 
 /* Return: there is more to send to this worker; *@room: and it takes more at once. */
-static bool send_pieces(struct mst_handover *h, struct mst_conn *c, bool *room)
+static bool send_pieces(struct mst_state_transfer *h, struct mst_conn *c, bool *room)
 {
 	uint64_t left, end = c->taken_bytes + STEP_BYTES;
 
@@ -222,7 +222,7 @@ static bool send_pieces(struct mst_handover *h, struct mst_conn *c, bool *room)
 	return left > 0;
 }
 
-void mst_handover_step(struct mst_handover *h)
+void mst_state_transfer_step(struct mst_state_transfer *h)
 {
 	struct mst_conn *c;
 	bool more = false, room = false;

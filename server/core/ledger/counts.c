@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/core/ledger/census.h"
+#include "server/core/ledger/counts.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 
-int mst_census_init(struct mst_census *c, uint32_t workers)
+int mst_counts_init(struct mst_counts *c, uint32_t workers)
 {
-	*c = (struct mst_census){ 0 };
+	*c = (struct mst_counts){ 0 };
 	c->noted = calloc(workers, sizeof(*c->noted));
 	int rc = c->noted == NULL ? -ENOMEM : 0;
 	for (uint32_t rank = 0; rank < workers && rc == 0; rank++)
@@ -22,13 +22,13 @@ int mst_census_init(struct mst_census *c, uint32_t workers)
 	return rc;
 }
 
-uint64_t mst_census_bytes(uint32_t workers)
+uint64_t mst_counts_bytes(uint32_t workers)
 {
 	return workers * sizeof(struct mst_noted) + MST_STANDINGS * mst_ranks_bytes(workers) +
 	       2 * mst_heap_bytes(workers);
 }
 
-void mst_census_fini(struct mst_census *c)
+void mst_counts_fini(struct mst_counts *c)
 {
 	for (int i = 0; i < MST_STANDINGS; i++)
 		mst_ranks_fini(&c->set[i]);
@@ -68,7 +68,7 @@ static void order(struct mst_heap *h, uint64_t *noted, uint32_t rank, uint64_t k
 		mst_heap_remove(h, rank);
 }
 
-void mst_census_note(struct mst_census *c, struct mst_member *m, uint32_t slots, uint32_t shards)
+void mst_counts_note(struct mst_counts *c, struct mst_member *m, uint32_t slots, uint32_t shards)
 {
 	struct mst_noted *noted = &c->noted[m->rank];
 	uint32_t standing = standing_of(m, slots, shards);

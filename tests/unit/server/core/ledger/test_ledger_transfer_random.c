@@ -98,7 +98,7 @@ static void look(void)
 	for (uint32_t rank = 0; rank < WORKERS; rank++)
 		behind += job_member(&w.job, rank).behind;
 	CU_ASSERT_FATAL(w.over || behind > 0 || l->store.pin == MST_VERSION_NONE);
-	CU_ASSERT_FATAL(w.over || behind > 0 || l->handing.state == MST_HANDING_IDLE);
+	CU_ASSERT_FATAL(w.over || behind > 0 || l->transfer.state == MST_TRANSFER_IDLE);
 }
 
 /* ---- what workers do ---- */
@@ -256,5 +256,5 @@ static CU_TestInfo cases[] = {
 
 int main(void)
 {
-	return ut_main("ledger_handing_random", cases);
+	return ut_main("ledger_transfer_random", cases);
 }

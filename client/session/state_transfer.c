@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/session/comeback.h"
+#include "client/session/state_transfer.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-void mst_comeback_let_go(struct mst_comeback *b)
+void mst_client_transfer_let_go(struct mst_client_transfer *b)
 {
 	free(b->state);
 	b->state = NULL;
 }
 
-void mst_comeback_fini(struct mst_comeback *b)
+void mst_client_transfer_fini(struct mst_client_transfer *b)
 {
-	mst_comeback_let_go(b);
+	mst_client_transfer_let_go(b);
 }
 
-int mst_comeback_tell(struct mst_comeback *b)
+int mst_client_transfer_tell(struct mst_client_transfer *b)
 {
 	const struct mst_held *held = &b->worker->held;
 	bool joins = held->version == MST_VERSION_NONE;
@@ -38,16 +38,16 @@ int mst_comeback_tell(struct mst_comeback *b)
 
 /* ---- giving ---- */
 
-bool mst_comeback_wanted(const struct mst_comeback *b)
+bool mst_client_transfer_wanted(const struct mst_client_transfer *b)
 {
-	return b->session->told.state_wanted > b->answered && !mst_comeback_is_behind(b) &&
+	return b->session->told.state_wanted > b->answered && !mst_client_transfer_is_behind(b) &&
 	       b->worker->phase == MST_WORKER_WORKING;
 }
 
 /* Tells the leader that nothing is given, so that it asks another worker at once. After what is
  * still being sent there is no place for it. @too_large: the bytes of a state that the leader does
  * not take; 0: there is none. Return: 0 or -EALREADY. */
-static int decline(struct mst_comeback *b, uint64_t too_large)
+static int decline(struct mst_client_transfer *b, uint64_t too_large)
 {
 	struct mst_gift none = { .data = malloc(1),
 				 .number = b->answered,
@@ -62,7 +62,7 @@ static int decline(struct mst_comeback *b, uint64_t too_large)
 	return rc;
 }
 
-static int too_large(struct mst_comeback *b, size_t bytes)
+static int too_large(struct mst_client_transfer *b, size_t bytes)
 {
 	return mst_reason_fail(b->failure, -EMSGSIZE,
 			       "rank %" PRIu32 ": a state of %zu bytes is larger than the server "
@@ -70,7 +70,7 @@ static int too_large(struct mst_comeback *b, size_t bytes)
 			       b->session->job.rank, bytes, b->session->welcome.state_max);
 }
 
-static int send(struct mst_comeback *b, const void *state, size_t bytes)
+static int send(struct mst_client_transfer *b, const void *state, size_t bytes)
 {
 	struct mst_gift gift = { .data = malloc(bytes),
 				 .bytes = bytes,
@@ -90,11 +90,11 @@ static int send(struct mst_comeback *b, const void *state, size_t bytes)
 	return rc;
 }
 
-int mst_comeback_give(struct mst_comeback *b, const void *state, size_t bytes)
+int mst_client_transfer_give(struct mst_client_transfer *b, const void *state, size_t bytes)
 {
 	uint64_t before = b->answered;
 
-	if (!mst_comeback_wanted(b))
+	if (!mst_client_transfer_wanted(b))
 		return mst_reason_fail(b->failure, -EINVAL,
 				       "nobody wants a state now: ask muster_state_wanted() first");
 	if (state == NULL && bytes > 0)
@@ -114,7 +114,7 @@ int mst_comeback_give(struct mst_comeback *b, const void *state, size_t bytes)
 
 /* ---- taking ---- */
 
-static int took(struct mst_comeback *b, const struct mst_gift *gift)
+static int took(struct mst_client_transfer *b, const struct mst_gift *gift)
 {
 	struct mst_message *msg;
 
@@ -138,7 +138,7 @@ static int took(struct mst_comeback *b, const struct mst_gift *gift)
 	return 0;
 }
 
-static int time_is_over(struct mst_comeback *b, uint64_t wait_ns)
+static int time_is_over(struct mst_client_transfer *b, uint64_t wait_ns)
 {
 	return mst_reason_fail(b->failure, -ETIMEDOUT,
 			       "rank %" PRIu32 ": after %.3g s there is no state of another worker "
@@ -146,7 +146,7 @@ static int time_is_over(struct mst_comeback *b, uint64_t wait_ns)
 			       b->session->job.rank, (double)wait_ns / (double)MST_SECOND);
 }
 
-int mst_comeback_take(struct mst_comeback *b, uint64_t wait_ns, struct mst_gift *out)
+int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, struct mst_gift *out)
 {
 	uint64_t deadline_ns = mst_deadline_ns(wait_ns);
 	struct mst_engine_watch watch = { 0 };
@@ -156,7 +156,7 @@ int mst_comeback_take(struct mst_comeback *b, uint64_t wait_ns, struct mst_gift 
 		int rc = mst_engine_update(b->engine);
 		if (rc != 0)
 			return rc;
-		if (!mst_comeback_is_behind(b))
+		if (!mst_client_transfer_is_behind(b))
 			return mst_reason_fail(b->failure, -EINVAL,
 					       "there is no state to take: this worker is not "
 					       "behind (no call has returned -ESTALE)");

@@ -2,7 +2,7 @@
 /*
  * A worker that owns its parameters and comes back:
  *
- *	comeback LOG [WORD]...
+ *	state_transfer LOG [WORD]...
  *
  * It writes to LOG.RANK.INCARNATION a line for each thing that happens: "version V CHECKSUM" when
  * it has applied a version, "stale", "took V BYTES", "gave V in MS ms, MS ms of a processor",
@@ -115,7 +115,7 @@ static int read_word(const char *word)
 			*words[i].file = word + len;
 		return 0;
 	}
-	(void)fprintf(stderr, "comeback: what is %s?\n", word);
+	(void)fprintf(stderr, "state_transfer: what is %s?\n", word);
 	return -1;
 }
 
@@ -305,7 +305,7 @@ static int join(void)
 		rc = muster_open(&opt, &self.muster);
 	while ((rc == -EEXIST || rc == -EBUSY) && (nap(20), true));
 	if (rc != 0) {
-		(void)fprintf(stderr, "comeback: %s\n", muster_error(NULL));
+		(void)fprintf(stderr, "state_transfer: %s\n", muster_error(NULL));
 		return rc;
 	}
 	(void)snprintf(path, sizeof(path), "%s.%" PRIu32 ".%" PRIu32, self.log,

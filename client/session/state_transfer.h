@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* How a worker comes back if the servers do not have the versions any more that it lacks: it takes
  * the state of another worker. Other workers take its state in the same way. */
-#ifndef MST_CLIENT_SESSION_COMEBACK_H
-#define MST_CLIENT_SESSION_COMEBACK_H
+#ifndef MST_CLIENT_SESSION_STATE_TRANSFER_H
+#define MST_CLIENT_SESSION_STATE_TRANSFER_H
 
 #include "client/session/engine.h"
 #include "common/base/reason.h"
 
-struct mst_comeback {
+struct mst_client_transfer {
 	struct mst_client_session *session;
 	struct mst_worker *worker;
 	struct mst_engine *engine;
@@ -18,21 +18,21 @@ struct mst_comeback {
 	void *state;       /* the state that it has taken last; kept until its next wait */
 };
 
-void mst_comeback_fini(struct mst_comeback *b); /* accepts a zeroed one */
+void mst_client_transfer_fini(struct mst_client_transfer *b); /* accepts a zeroed one */
 
 /* Is this worker behind, and has to take a state? */
-static inline bool mst_comeback_is_behind(const struct mst_comeback *b)
+static inline bool mst_client_transfer_is_behind(const struct mst_client_transfer *b)
 {
 	return b->session->told.behind > b->overcome;
 }
 /* For calls that wait for versions: this worker is behind. Return: -ESTALE with its sentence. */
-int mst_comeback_tell(struct mst_comeback *b);
+int mst_client_transfer_tell(struct mst_client_transfer *b);
 
-bool mst_comeback_wanted(const struct mst_comeback *b);
-int mst_comeback_give(struct mst_comeback *b, const void *state, size_t bytes);
+bool mst_client_transfer_wanted(const struct mst_client_transfer *b);
+int mst_client_transfer_give(struct mst_client_transfer *b, const void *state, size_t bytes);
 /* Waits until a whole state is there, at most @wait_ns. */
-int mst_comeback_take(struct mst_comeback *b, uint64_t wait_ns, struct mst_gift *out);
+int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, struct mst_gift *out);
 /* Frees what was taken. */
-void mst_comeback_let_go(struct mst_comeback *b);
+void mst_client_transfer_let_go(struct mst_client_transfer *b);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The census keeps, for each standing that a member can have, the set of the members that have it.
+ * The counts keeps, for each standing that a member can have, the set of the members that have it.
  * So the ledger can tell with every event how many members the open step waits for, whose
  * contribution is judged next, and whose lease ends first, without looking at all members.
  *
  * The standings of a member are computed from that member alone, in one function,
- * mst_census_note(). Therefore the sets agree with the members as long as mst_census_note() is
+ * mst_counts_note(). Therefore the sets agree with the members as long as mst_counts_note() is
  * called after every change of a member. Pure.
  */
-#ifndef MST_SERVER_CORE_LEDGER_CENSUS_H
-#define MST_SERVER_CORE_LEDGER_CENSUS_H
+#ifndef MST_SERVER_CORE_LEDGER_COUNTS_H
+#define MST_SERVER_CORE_LEDGER_COUNTS_H
 
 #include "server/core/heap.h"
 #include "server/core/ledger/member.h"
@@ -30,34 +30,34 @@ enum mst_standing {
 	MST_STANDINGS
 };
 
-/* What mst_census_note() saw of a member when it was last called. */
+/* What mst_counts_note() saw of a member when it was last called. */
 struct mst_noted {
 	uint32_t standing;     /* a bit for each set that has the member */
 	uint64_t clock, lease; /* keys in the heaps; MST_NEVER: the member is not in that heap */
 };
 
-struct mst_census {
+struct mst_counts {
 	struct mst_ranks set[MST_STANDINGS];
 	struct mst_heap clocks;  /* of the members on the roster */
 	struct mst_heap leases;  /* of every session */
 	struct mst_noted *noted; /* by rank */
 };
 
-/* All sets begin empty; a member enters them with its first mst_census_note().
+/* All sets begin empty; a member enters them with its first mst_counts_note().
  * Return: 0 or -ENOMEM. */
-int mst_census_init(struct mst_census *c, uint32_t workers);
-uint64_t mst_census_bytes(uint32_t workers); /* that mst_census_init() allocates */
-void mst_census_fini(struct mst_census *c);  /* accepts a census that is all zero */
+int mst_counts_init(struct mst_counts *c, uint32_t workers);
+uint64_t mst_counts_bytes(uint32_t workers); /* that mst_counts_init() allocates */
+void mst_counts_fini(struct mst_counts *c);  /* accepts a counts that is all zero */
 
 /* Brings all sets up to date with @m. To be called after every change of a member. */
-void mst_census_note(struct mst_census *c, struct mst_member *m, uint32_t slots, uint32_t shards);
+void mst_counts_note(struct mst_counts *c, struct mst_member *m, uint32_t slots, uint32_t shards);
 
-static inline uint32_t mst_census_count(const struct mst_census *c, enum mst_standing standing)
+static inline uint32_t mst_counts_count(const struct mst_counts *c, enum mst_standing standing)
 {
 	return c->set[standing].count;
 }
 /* The least rank that has this standing and is not below @from; MST_RANK_NONE: there is none. */
-static inline uint32_t mst_census_next(const struct mst_census *c, enum mst_standing standing,
+static inline uint32_t mst_counts_next(const struct mst_counts *c, enum mst_standing standing,
 				       uint32_t from)
 {
 	return mst_ranks_next(&c->set[standing], from);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/core/ledger/phases/handing.h"
+#include "server/core/ledger/phases/transfer.h"
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
@@ -24,7 +24,7 @@ static uint64_t after(uint64_t since_ns, uint64_t time_ns)
 /* The next member from @rank on that is behind; NULL: there is none. */
 static struct mst_member *next_behind(struct mst_ledger *l, uint32_t rank)
 {
-	rank = mst_census_next(&l->census, MST_STANDS_BEHIND, rank);
+	rank = mst_counts_next(&l->counts, MST_STANDS_BEHIND, rank);
 	return rank != MST_RANK_NONE ? &l->member[rank] : NULL;
 }
 
@@ -42,8 +42,8 @@ static bool somebody_waits(struct mst_ledger *l)
 /* Nothing of the last asking is needed any more. */
 static void stop(struct mst_ledger *l)
 {
-	l->handing.state = MST_HANDING_IDLE;
-	l->handing.idle_ns = l->now_ns;
+	l->transfer.state = MST_TRANSFER_IDLE;
+	l->transfer.idle_ns = l->now_ns;
 	mst_decide(l, MST_DO_HANDED, NULL);
 }
 
@@ -80,7 +80,7 @@ static bool wants_another(struct mst_ledger *l)
 
 static bool was_last(const struct mst_ledger *l, const struct mst_member *m)
 {
-	return m->rank == l->handing.donor.rank && m->incarnation == l->handing.donor.incarnation;
+	return m->rank == l->transfer.donor.rank && m->incarnation == l->transfer.donor.incarnation;
 }
 
 /* The worker that is the most up to date of those that have not been asked. If another than the
@@ -92,7 +92,7 @@ static struct mst_member *find_donor(struct mst_ledger *l)
 
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (!may_give(m) || m->asked_in == l->handing.round || !goes_on_from(l, m->given))
+		if (!may_give(m) || m->asked_in == l->transfer.round || !goes_on_from(l, m->given))
 			continue;
 		if (another && was_last(l, m))
 			last = m;
@@ -107,7 +107,7 @@ static bool is_hope(const struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		const struct mst_member *m = &l->member[rank];
-		if (m->asked_in != l->handing.round &&
+		if (m->asked_in != l->transfer.round &&
 		    (may_give(m) || m->behind == MST_BEHIND_CATCHES))
 			return true;
 	}
@@ -116,10 +116,10 @@ static bool is_hope(const struct mst_ledger *l)
 
 static void ask(struct mst_ledger *l, struct mst_member *donor)
 {
-	struct mst_handing *h = &l->handing;
+	struct mst_transfer *h = &l->transfer;
 
 	donor->asked_in = h->round;
-	h->state = MST_HANDING_ASKED;
+	h->state = MST_TRANSFER_ASKED;
 	h->number++;
 	h->donor = (struct mst_identity){ donor->rank, donor->incarnation };
 	h->version = oldest_of(l, donor);
@@ -129,8 +129,8 @@ static void ask(struct mst_ledger *l, struct mst_member *donor)
 
 static void begin_round(struct mst_ledger *l)
 {
-	l->handing.round++;
-	l->handing.round_ns = l->now_ns;
+	l->transfer.round++;
+	l->transfer.round_ns = l->now_ns;
 }
 
 /* When the time of a worker that waits or takes is over. The time in which donors were asked is not
@@ -139,8 +139,8 @@ static uint64_t over_ns(const struct mst_ledger *l, const struct mst_member *m)
 {
 	uint64_t since_ns = m->behind_ns;
 
-	if (m->behind == MST_BEHIND_WAITS && l->handing.idle_ns > since_ns)
-		since_ns = l->handing.idle_ns;
+	if (m->behind == MST_BEHIND_WAITS && l->transfer.idle_ns > since_ns)
+		since_ns = l->transfer.idle_ns;
 	return after(since_ns, giving_ns(l));
 }
 
@@ -154,7 +154,7 @@ static bool is_over(const struct mst_ledger *l, const struct mst_member *m)
  * is something to wait for, though not for longer than a donor may take. Return: a round begins. */
 static bool refuse(struct mst_ledger *l)
 {
-	uint64_t began_ns = l->handing.round_ns;
+	uint64_t began_ns = l->transfer.round_ns;
 	bool hope = is_hope(l), left = false;
 
 	FOR_BEHIND(l, m)
@@ -175,16 +175,16 @@ static bool refuse(struct mst_ledger *l)
 
 static bool is_donor(const struct mst_ledger *l, const struct mst_member *m)
 {
-	const struct mst_handing *h = &l->handing;
+	const struct mst_transfer *h = &l->transfer;
 
-	return h->state == MST_HANDING_ASKED && mst_member_is(m, h->donor.incarnation) &&
+	return h->state == MST_TRANSFER_ASKED && mst_member_is(m, h->donor.incarnation) &&
 	       m->rank == h->donor.rank;
 }
 
-void mst_handing_given(struct mst_ledger *l, struct mst_member *m, uint64_t number,
-		       uint64_t version)
+void mst_transfer_given(struct mst_ledger *l, struct mst_member *m, uint64_t number,
+			uint64_t version)
 {
-	struct mst_handing *h = &l->handing;
+	struct mst_transfer *h = &l->transfer;
 
 	if (!is_donor(l, m) || number != h->number)
 		return; /* another has been asked meanwhile */
@@ -195,7 +195,7 @@ void mst_handing_given(struct mst_ledger *l, struct mst_member *m, uint64_t numb
 			mst_life_lose(l, m, MST_EVICT_INVALID); /* it cannot have that version */
 		return;
 	}
-	h->state = MST_HANDING_TAKEN;
+	h->state = MST_TRANSFER_TAKEN;
 	h->version = version;
 	FOR_BEHIND(l, taker)
 	{
@@ -208,14 +208,14 @@ void mst_handing_given(struct mst_ledger *l, struct mst_member *m, uint64_t numb
 	}
 }
 
-void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t number)
+void mst_transfer_taken(struct mst_ledger *l, struct mst_member *m, uint64_t number)
 {
-	if (m->behind != MST_BEHIND_TAKES || number != l->handing.number) {
+	if (m->behind != MST_BEHIND_TAKES || number != l->transfer.number) {
 		mst_life_lose(l, m, MST_EVICT_INVALID);
 		return;
 	}
 	MST_ASSERT(m->asks); /* the ask that found the version gone */
-	m->given = m->ask.have = l->handing.version;
+	m->given = m->ask.have = l->transfer.version;
 	m->took = true;
 	mst_behind_enter(l, m, MST_BEHIND_CATCHES);
 }
@@ -225,10 +225,10 @@ void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t numb
 /* An asking that leads to nothing ends here, and so does one that nobody waits for any more. */
 static void give_up_donor(struct mst_ledger *l)
 {
-	struct mst_handing *h = &l->handing;
+	struct mst_transfer *h = &l->transfer;
 	const struct mst_member *m = &l->member[h->donor.rank];
 
-	if (h->state != MST_HANDING_ASKED)
+	if (h->state != MST_TRANSFER_ASKED)
 		return;
 	if (!somebody_waits(l)) {
 		stop(l);
@@ -245,7 +245,7 @@ static void look_at_takers(struct mst_ledger *l)
 {
 	bool takes = false;
 
-	if (l->handing.state != MST_HANDING_TAKEN)
+	if (l->transfer.state != MST_TRANSFER_TAKEN)
 		return;
 	FOR_BEHIND(l, m)
 	{
@@ -264,8 +264,8 @@ static uint64_t first_needed(struct mst_ledger *l)
 {
 	uint64_t first = MST_VERSION_NONE;
 
-	if (l->handing.state != MST_HANDING_IDLE)
-		first = l->handing.version + 1;
+	if (l->transfer.state != MST_TRANSFER_IDLE)
+		first = l->transfer.version + 1;
 	FOR_BEHIND(l, m)
 	if (m->behind == MST_BEHIND_CATCHES && m->given + 1 < first)
 		first = m->given + 1;
@@ -276,7 +276,7 @@ static void seek_donor(struct mst_ledger *l)
 {
 	struct mst_member *donor;
 
-	if (l->handing.round == 0)
+	if (l->transfer.round == 0)
 		begin_round(l);
 	while ((donor = find_donor(l)) == NULL && refuse(l))
 		;
@@ -284,36 +284,36 @@ static void seek_donor(struct mst_ledger *l)
 		ask(l, donor);
 }
 
-void mst_handing_settle(struct mst_ledger *l)
+void mst_transfer_settle(struct mst_ledger *l)
 {
-	struct mst_handing *h = &l->handing;
-	bool idle = h->state == MST_HANDING_IDLE && l->store.pin == MST_VERSION_NONE &&
-		    mst_census_count(&l->census, MST_STANDS_BEHIND) == 0;
+	struct mst_transfer *h = &l->transfer;
+	bool idle = h->state == MST_TRANSFER_IDLE && l->store.pin == MST_VERSION_NONE &&
+		    mst_counts_count(&l->counts, MST_STANDS_BEHIND) == 0;
 
 	if (idle || l->phase != MST_PHASE_RUNNING)
 		return;
 	give_up_donor(l);
 	look_at_takers(l);
-	if (h->state == MST_HANDING_IDLE && !l->end_due && somebody_waits(l))
+	if (h->state == MST_TRANSFER_IDLE && !l->end_due && somebody_waits(l))
 		seek_donor(l);
 	mst_store_pin(&l->store, first_needed(l));
 }
 
-uint64_t mst_handing_deadline(const struct mst_ledger *l)
+uint64_t mst_transfer_deadline(const struct mst_ledger *l)
 {
-	const struct mst_handing *h = &l->handing;
-	const struct mst_census *c = &l->census;
+	const struct mst_transfer *h = &l->transfer;
+	const struct mst_counts *c = &l->counts;
 	uint64_t due = MST_NEVER;
 
 	if (l->phase != MST_PHASE_RUNNING)
 		return due;
-	if (h->state == MST_HANDING_ASKED)
+	if (h->state == MST_TRANSFER_ASKED)
 		due = after(h->asked_ns, giving_ns(l));
-	for (uint32_t rank = mst_census_next(c, MST_STANDS_BEHIND, 0); rank != MST_RANK_NONE;
-	     rank = mst_census_next(c, MST_STANDS_BEHIND, rank + 1)) {
+	for (uint32_t rank = mst_counts_next(c, MST_STANDS_BEHIND, 0); rank != MST_RANK_NONE;
+	     rank = mst_counts_next(c, MST_STANDS_BEHIND, rank + 1)) {
 		const struct mst_member *m = &l->member[rank];
 		uint64_t over = over_ns(l, m);
-		bool waits = m->behind == MST_BEHIND_WAITS && h->state == MST_HANDING_IDLE &&
+		bool waits = m->behind == MST_BEHIND_WAITS && h->state == MST_TRANSFER_IDLE &&
 			     !l->end_due;
 		if ((waits || m->behind == MST_BEHIND_TAKES) && over < due)
 			due = over;

@@ -155,5 +155,5 @@ static CU_TestInfo cases[] = {
 
 int main(void)
 {
-	return ut_main("client_comeback", cases);
+	return ut_main("client_state_transfer", cases);
 }

@@ -3,9 +3,9 @@
 """Workers that own their parameters, lack versions that the server no longer keeps, and take the
 state of another worker. At each version, all that have it have the same bits.
 
-usage: comeback.py CASE --musterd MUSTERD --muster MUSTER --comeback COMEBACK
-                   --comeback-lie COMEBACK
-       comeback.py --list
+usage: state_transfer.py CASE --musterd MUSTERD --muster MUSTER --transfer PROGRAM
+                   --transfer-lie PROGRAM
+       state_transfer.py --list
 """
 import errno
 import glob
@@ -27,14 +27,14 @@ WELCOME, BEHIND, GIVE, TOOK = 2, 29, 31, 33
 
 
 class Run(Job):
-    """A job of programs/comeback.c."""
+    """A job of programs/state_transfer.c."""
 
     def __init__(self, a, workers, *options):
-        a.worker = a.comeback
+        a.worker = a.transfer
         super().__init__(a, "-n", str(workers), *(options or FAR))
 
     def work(self, rank, *words, program=None, **env):
-        self.worker.append(Child([program or self.a.comeback, self.log, *words],
+        self.worker.append(Child([program or self.a.transfer, self.log, *words],
                                  **worker_environment(self.address, rank), **env))
         return self.worker[-1]
 
@@ -210,7 +210,7 @@ def donor_that_lies(a):
                           ("unasked", "that nobody asked for"), ("gap", "with a gap"),
                           ("mixed", "of two versions"), ("cut", "of two versions")):
         with Run(a, 3) as job:
-            job.work(0, "pad=600000", program=a.comeback_lie, COMEBACK_LIE=lie)
+            job.work(0, "pad=600000", program=a.transfer_lie, STATE_TRANSFER_LIE=lie)
             for rank in (1, 2):
                 job.work(rank, "pad=600000", "teller=1", f"until={job.path('enough')}")
             job.reaches(1, 1, 5)
@@ -351,5 +351,5 @@ if __name__ == "__main__":
                taker_killed_while_it_takes, donor_that_lies, two_at_once,
                straggler_with_a_history_of_two, too_large_or_none, too_large_for_the_server,
                nobody_gives, who_does_not_come_back, hostile),
-         "musterd", "muster", "comeback", "comeback-lie",
+         "musterd", "muster", "transfer", "transfer-lie",
          clock=("hostile",))  # a caller has five seconds for its hello

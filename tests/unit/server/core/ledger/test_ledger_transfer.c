@@ -474,5 +474,5 @@ static CU_TestInfo cases[] = {
 
 int main(void)
 {
-	return ut_main("ledger_handing", cases);
+	return ut_main("ledger_transfer", cases);
 }

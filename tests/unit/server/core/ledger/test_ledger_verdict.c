@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger and fate: what becomes of each contribution, and what a version records (PROTOCOL 4,
- * 5). */
+/* The ledger and verdicts: what becomes of each contribution, and what a version records (PROTOCOL
+ * 4, 5). */
 #include <math.h>
 
 #include "tests/unit/server/core/ledger/ledger_job.h"
@@ -98,23 +98,23 @@ static void death_with_some_shards_full_cancels(void)
 	job_close(&j);
 }
 
-static struct muster_fate fate[MUSTER_TICKETS_MAX];
+static struct muster_push_verdict told[MUSTER_TICKETS_MAX];
 
 /* What the next session of @rank is told. Return: how many. */
-static uint32_t fates(const struct ledger_job *j, uint32_t rank)
+static uint32_t verdicts(const struct ledger_job *j, uint32_t rank)
 {
-	return mst_fates_list(mst_ledger_fates(j->ledger, rank), fate);
+	return mst_verdicts_list(mst_ledger_verdicts(j->ledger, rank), told);
 }
 
-static void expect_fate(const struct muster_fate *f, uint64_t ticket, enum muster_verdict verdict,
-			uint64_t counted_in)
+static void expect_verdict(const struct muster_push_verdict *f, uint64_t ticket,
+			   enum muster_verdict verdict, uint64_t counted_in)
 {
 	CU_ASSERT_EQUAL(f->ticket, ticket);
 	CU_ASSERT_EQUAL(f->verdict, verdict);
 	CU_ASSERT_EQUAL(f->counted_in, counted_in);
 }
 
-static void returning_rank_is_told_the_fates_it_never_heard(void)
+static void returning_rank_is_told_the_verdicts_it_never_heard(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
 	struct ledger_job j;
@@ -130,10 +130,10 @@ static void returning_rank_is_told_the_fates_it_never_heard(void)
 	job_full(&j, 1, 0, &h);
 	job_tell(&j, 1, MST_EV_LOST);
 	job_join(&j, 1);
-	CU_ASSERT_EQUAL_FATAL(fates(&j, 1), 2);
-	expect_fate(&fate[0], 1, MUSTER_COUNTED, 1);
-	expect_fate(&fate[1], 2, MUSTER_CANCELLED, 0);
-	CU_ASSERT_EQUAL(fate[0].incarnation, 1);
+	CU_ASSERT_EQUAL_FATAL(verdicts(&j, 1), 2);
+	expect_verdict(&told[0], 1, MUSTER_COUNTED, 1);
+	expect_verdict(&told[1], 2, MUSTER_CANCELLED, 0);
+	CU_ASSERT_EQUAL(told[0].incarnation, 1);
 	job_close(&j);
 }
 
@@ -150,7 +150,7 @@ static void push_unheard(struct ledger_job *j, uint64_t count, uint64_t heard)
 }
 
 /* As many as may be open, in slots that are used again and again. */
-static void every_fate_that_was_not_heard_is_told(void)
+static void every_verdict_that_was_not_heard_is_told(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
 	struct ledger_job j;
@@ -159,13 +159,13 @@ static void every_fate_that_was_not_heard_is_told(void)
 	push_unheard(&j, MUSTER_TICKETS_MAX, 0);
 	job_tell(&j, 0, MST_EV_LOST);
 	job_join(&j, 0);
-	CU_ASSERT_EQUAL_FATAL(fates(&j, 0), MUSTER_TICKETS_MAX);
+	CU_ASSERT_EQUAL_FATAL(verdicts(&j, 0), MUSTER_TICKETS_MAX);
 	for (uint32_t i = 0; i < MUSTER_TICKETS_MAX; i++)
-		expect_fate(&fate[i], i + 1, MUSTER_COUNTED, i + 1);
+		expect_verdict(&told[i], i + 1, MUSTER_COUNTED, i + 1);
 	job_close(&j);
 }
 
-static void fates_that_were_heard_are_not_told(void)
+static void verdicts_that_were_heard_are_not_told(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
 	struct ledger_job j;
@@ -174,13 +174,13 @@ static void fates_that_were_heard_are_not_told(void)
 	push_unheard(&j, MUSTER_TICKETS_MAX + 50, 50);
 	job_tell(&j, 0, MST_EV_LOST);
 	job_join(&j, 0);
-	CU_ASSERT_EQUAL_FATAL(fates(&j, 0), MUSTER_TICKETS_MAX);
-	CU_ASSERT_EQUAL(fate[0].ticket, 51);
+	CU_ASSERT_EQUAL_FATAL(verdicts(&j, 0), MUSTER_TICKETS_MAX);
+	CU_ASSERT_EQUAL(told[0].ticket, 51);
 	job_close(&j);
 }
 
-/* A pass has no verdict, and a ticket. */
-static void pass_has_no_fate(void)
+/* A pass has no told, and a ticket. */
+static void pass_has_no_verdict(void)
 {
 	struct mst_ledger_cfg cfg = sharded("bsp", 2);
 	struct ledger_job j;
@@ -196,13 +196,13 @@ static void pass_has_no_fate(void)
 	job_full_all(&j, 0, &h);
 	job_tell(&j, 0, MST_EV_LOST);
 	job_join(&j, 0);
-	CU_ASSERT_EQUAL_FATAL(fates(&j, 0), 1);
-	CU_ASSERT_EQUAL(fate[0].ticket, 2);
+	CU_ASSERT_EQUAL_FATAL(verdicts(&j, 0), 1);
+	CU_ASSERT_EQUAL(told[0].ticket, 2);
 	job_close(&j);
 }
 
-/* It was welcomed before it could push; what it pushes has fates of its own. */
-static void session_that_pushes_before_it_starts_has_fates(void)
+/* It was welcomed before it could push; what it pushes has verdicts of its own. */
+static void session_that_pushes_before_it_starts_has_verdicts(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
 	struct ledger_job j;
@@ -217,14 +217,14 @@ static void session_that_pushes_before_it_starts_has_fates(void)
 	CU_ASSERT_EQUAL(job_verdict(&j, 0), MUSTER_REFUSED);
 	job_tell(&j, 0, MST_EV_LOST);
 	job_join(&j, 0);
-	CU_ASSERT_EQUAL_FATAL(fates(&j, 0), 1);
-	expect_fate(&fate[0], 1, MUSTER_REFUSED, 0);
-	CU_ASSERT_EQUAL(fate[0].incarnation, 2);
+	CU_ASSERT_EQUAL_FATAL(verdicts(&j, 0), 1);
+	expect_verdict(&told[0], 1, MUSTER_REFUSED, 0);
+	CU_ASSERT_EQUAL(told[0].incarnation, 2);
 	job_close(&j);
 }
 
-/* Else the fates are lost to a worker that came back twice, and was never told. */
-static void session_that_never_started_leaves_the_fates_before_it(void)
+/* Else the verdicts are lost to a worker that came back twice, and was never told. */
+static void session_that_never_started_leaves_the_verdicts_before_it(void)
 {
 	struct mst_ledger_cfg cfg = sharded("async", 2);
 	struct ledger_job j;
@@ -237,14 +237,14 @@ static void session_that_never_started_leaves_the_fates_before_it(void)
 	job_link(&j, 1, 0);
 	job_tell(&j, 1, MST_EV_LOST);
 	job_join(&j, 1);
-	CU_ASSERT_EQUAL_FATAL(fates(&j, 1), 1);
-	expect_fate(&fate[0], 1, MUSTER_CANCELLED, 0);
-	CU_ASSERT_EQUAL(fate[0].incarnation, 1); /* and the one that never started was the second */
+	CU_ASSERT_EQUAL_FATAL(verdicts(&j, 1), 1);
+	expect_verdict(&told[0], 1, MUSTER_CANCELLED, 0);
+	CU_ASSERT_EQUAL(told[0].incarnation, 1); /* and the one that never started was the second */
 	job_link(&j, 1, 0);
 	job_start(&j, 1, false); /* it has heard them */
 	job_tell(&j, 1, MST_EV_LOST);
 	job_join(&j, 1);
-	CU_ASSERT_EQUAL(fates(&j, 1), 0);
+	CU_ASSERT_EQUAL(verdicts(&j, 1), 0);
 	job_close(&j);
 }
 
@@ -489,15 +489,15 @@ static CU_TestInfo cases[] = {
 	{ "what is counted stays counted when its worker dies",
 	  what_is_counted_stays_counted_when_its_worker_dies },
 	{ "a death with some shards full cancels", death_with_some_shards_full_cancels },
-	{ "a returning rank is told the fates it never heard",
-	  returning_rank_is_told_the_fates_it_never_heard },
-	{ "every fate that was not heard is told", every_fate_that_was_not_heard_is_told },
-	{ "fates that were heard are not told", fates_that_were_heard_are_not_told },
-	{ "a pass has no fate", pass_has_no_fate },
-	{ "a session that pushes before it starts has fates",
-	  session_that_pushes_before_it_starts_has_fates },
-	{ "a session that never started leaves the fates before it",
-	  session_that_never_started_leaves_the_fates_before_it },
+	{ "a returning rank is told the verdicts it never heard",
+	  returning_rank_is_told_the_verdicts_it_never_heard },
+	{ "every verdict that was not heard is told", every_verdict_that_was_not_heard_is_told },
+	{ "verdicts that were heard are not told", verdicts_that_were_heard_are_not_told },
+	{ "a pass has no verdict", pass_has_no_verdict },
+	{ "a session that pushes before it starts has verdicts",
+	  session_that_pushes_before_it_starts_has_verdicts },
+	{ "a session that never started leaves the verdicts before it",
+	  session_that_never_started_leaves_the_verdicts_before_it },
 	{ "a verdict names the version it was computed on",
 	  verdict_names_the_version_it_was_computed_on },
 	{ "an abandoned slot is granted anew when all shards say so",
@@ -524,5 +524,5 @@ static CU_TestInfo cases[] = {
 
 int main(void)
 {
-	return ut_main("ledger, fate", cases);
+	return ut_main("ledger, verdict", cases);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/core/ledger/fates.h"
+#include "server/core/ledger/verdicts.h"
 
 #include "common/base/assert.h"
 
@@ -7,14 +7,14 @@
 #define VERDICT_BITS 3u
 #define VERDICT_MASK ((1u << VERDICT_BITS) - 1)
 
-void mst_fates_begin(struct mst_fates *f, uint32_t incarnation)
+void mst_verdicts_begin(struct mst_verdicts *f, uint32_t incarnation)
 {
 	f->incarnation = incarnation;
 	f->heard = f->judged = 0;
 }
 
-void mst_fates_add(struct mst_fates *f, uint64_t ticket, enum muster_verdict verdict,
-		   uint64_t counted_in)
+void mst_verdicts_add(struct mst_verdicts *f, uint64_t ticket, enum muster_verdict verdict,
+		      uint64_t counted_in)
 {
 	MST_ASSERT(ticket > f->judged && ticket - f->heard <= MUSTER_TICKETS_MAX);
 	while (f->judged + 1 < ticket)
@@ -23,14 +23,14 @@ void mst_fates_add(struct mst_fates *f, uint64_t ticket, enum muster_verdict ver
 	f->judged = ticket;
 }
 
-void mst_fates_heard(struct mst_fates *f, uint64_t ticket)
+void mst_verdicts_heard(struct mst_verdicts *f, uint64_t ticket)
 {
 	MST_ASSERT(ticket <= f->judged);
 	if (ticket > f->heard)
 		f->heard = ticket;
 }
 
-uint32_t mst_fates_list(const struct mst_fates *f, struct muster_fate *out)
+uint32_t mst_verdicts_list(const struct mst_verdicts *f, struct muster_push_verdict *out)
 {
 	uint32_t count = 0;
 
@@ -40,7 +40,7 @@ uint32_t mst_fates_list(const struct mst_fates *f, struct muster_fate *out)
 		uint64_t cell = f->ring[ticket % MUSTER_TICKETS_MAX];
 		if ((cell & VERDICT_MASK) == MUSTER_NONE)
 			continue;
-		out[count++] = (struct muster_fate){
+		out[count++] = (struct muster_push_verdict){
 			.ticket = ticket,
 			.incarnation = f->incarnation,
 			.verdict = (enum muster_verdict)(cell & VERDICT_MASK),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls by which workers give their states to others, and take theirs (comeback.h). */
+/* The calls by which workers give their states to others, and take theirs (state_transfer.h). */
 #include <errno.h>
 
 #include "client/api/handle.h"
@@ -8,7 +8,7 @@ int muster_state_wanted(struct muster *m)
 {
 	int rc = mst_handle_enter(m, -EINVAL, "muster_state_wanted()");
 
-	return rc == MST_ENTRY_OPEN   ? mst_comeback_wanted(&m->comeback)
+	return rc == MST_ENTRY_OPEN   ? mst_client_transfer_wanted(&m->transfer)
 	       : rc == MST_ENTRY_OVER ? 0
 				      : rc;
 }
@@ -17,7 +17,7 @@ int muster_give_state(struct muster *m, const void *state, size_t bytes)
 {
 	int rc = mst_handle_enter(m, -EINVAL, "muster_give_state()");
 
-	return rc == MST_ENTRY_OPEN   ? mst_comeback_give(&m->comeback, state, bytes)
+	return rc == MST_ENTRY_OPEN   ? mst_client_transfer_give(&m->transfer, state, bytes)
 	       : rc == MST_ENTRY_OVER ? 0
 				      : rc;
 }
@@ -32,8 +32,8 @@ int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint6
 		return mst_reason_fail(&m->failure, -EINVAL,
 				       "muster_take_state() needs somewhere to put the state, its "
 				       "length and its version");
-	mst_comeback_let_go(&m->comeback);
-	int rc = mst_comeback_take(&m->comeback, m->wait_ns, &gift);
+	mst_client_transfer_let_go(&m->transfer);
+	int rc = mst_client_transfer_take(&m->transfer, m->wait_ns, &gift);
 	mst_hint_publish(&m->hint);
 	if (rc != 0)
 		return rc;

@@ -18,12 +18,12 @@
 
 #include "server/core/ledger/state/state.h"
 
-void mst_handing_given(struct mst_ledger *l, struct mst_member *m, uint64_t number,
-		       uint64_t version);
-void mst_handing_taken(struct mst_ledger *l, struct mst_member *m, uint64_t number);
+void mst_transfer_given(struct mst_ledger *l, struct mst_member *m, uint64_t number,
+			uint64_t version);
+void mst_transfer_taken(struct mst_ledger *l, struct mst_member *m, uint64_t number);
 /* Does what follows from any event: asks a donor, gives one up, pins versions. */
-void mst_handing_settle(struct mst_ledger *l);
+void mst_transfer_settle(struct mst_ledger *l);
 /* When a donor, or who waits or takes, has had its time; MST_NEVER: none has. */
-uint64_t mst_handing_deadline(const struct mst_ledger *l);
+uint64_t mst_transfer_deadline(const struct mst_ledger *l);
 
 #endif
