@@ -391,12 +391,14 @@ def footprint(tools):
                   pairs == 2 * links[node.index], shown)
         said = {"leader": (job.server, machines[0]), "follower": (job.follower[0], machines[1])}
         for name, (process, node) in said.items():
-            # What workers write to; the rest is what the server itself sends from.
+            # What workers write to, but for the smallest, which the other server does; and what
+            # is composed for each worker. The largest that is sent from has the results.
             shown = json.loads(node.run("rdma -j resource show mr").output)
             slots = sorted(row["mrlen"] for row in shown if row["rkey"] != "0")[1:]
+            composed = sorted(row["mrlen"] for row in shown if row["rkey"] == "0")[:workers]
             told = float(re.search(rf"memory: ([0-9.]+) MiB for {workers} workers",
                                    process.output)[1])
-            held = sum(slots) / 2**20
+            held = sum(slots + composed) / 2**20
             check(f"{name}: {held:.2f} MiB are registered for workers, {told} were announced",
                   len(slots) == workers and abs(held - told) < 0.06, shown)
         job.enough()
