@@ -18,6 +18,7 @@
 #include "common/base/log_writer.h"
 #include "common/host/descriptors.h"
 #include "common/host/memlock.h"
+#include "common/host/processors.h"
 #include "common/host/tasks.h"
 #include "common/host/user.h"
 #include "common/transport/tls/credentials.h"
@@ -262,7 +263,8 @@ static bool prepare(const struct mst_server_options *o, struct mst_plane_cfg *cf
 				       .transport = mst_transport_find(scheme),
 				       .makes_links_aside = true };
 	(void)mst_cpus_parse(o->cpus, cpus, &why); /* the options have been checked */
-	cfg->cores = cpus->count > 0 ? cpus->count : mst_cpus_here();
+	cfg->processors = mst_host_processors("");
+	cfg->cores = cpus->count > 0 ? cpus->count : cfg->processors;
 	mst_log_open("musterd", (enum mst_log_level)mst_log_level_parse(o->log_level));
 	if (cfg->transport == NULL)
 		mst_error("this build has no transport %s", scheme);

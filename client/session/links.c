@@ -9,7 +9,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/reason.h"
+#include "common/host/processors.h"
 #include "common/transport/pages.h"
+#include "common/transport/spin.h"
 
 /* A server zeroes and registers the memory of its workers' links one after another. This is how
  * fast a slow host does it. */
@@ -17,7 +19,6 @@
 
 /* How long a waiting worker polls before it sleeps. It is short, because there are usually more
  * workers than cores. */
-#define SPIN_PAUSES 5u
 #define SPIN_YIELDS 2000u
 
 /* Why a call of the transport failed: the transport's sentence, or else the name of the error. */
@@ -71,12 +72,15 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 	struct mst_net_cfg cfg = { .fabric = &fabric,
 				   .links_max = w->server_count,
 				   .views = w->server_count > 1,
-				   .spin_pauses = SPIN_PAUSES,
 				   .spin_yields = SPIN_YIELDS };
 	int rc = choose_transport(l, how);
 
 	if (rc != 0)
 		return rc;
+	/* Over a transport that maps, all of the job is on this host; otherwise this worker may
+	 * have a host to itself. */
+	uint32_t processes = l->transport->maps ? w->workers + w->server_count : 1;
+	cfg.spin_pauses = mst_spin_pauses_of(processes, mst_host_processors(""));
 	mst_fabric_follow(&fabric, &w->path);
 	rc = l->transport->net_open(&cfg, &l->net);
 	if (rc != 0)

@@ -27,6 +27,16 @@
 #define MST_SPIN_REST 32u                 /* a rest lasts so many times the time spent */
 #define MST_SPIN_REST_MAX_NS (100 * MST_MS) /* a bound, as a thread may be stopped in a yield */
 
+#define MST_SPIN_PAUSES 20u
+
+/* How many pauses a wait begins with on a host where this process may use @processors (0: not
+ * known) and @processes of its job run. If there are more processes than processors, a thread that
+ * pauses keeps a processor from a process that it may be waiting for: then there are none. */
+static inline uint32_t mst_spin_pauses_of(uint32_t processes, uint32_t processors)
+{
+	return processors != 0 && processes > processors ? 0 : MST_SPIN_PAUSES;
+}
+
 /* The state of one waiting thread; zeroed at first. */
 struct mst_spin {
 	uint64_t rest_until_ns; /* until then looking does not pay */

@@ -91,10 +91,3 @@ int mst_cpus_forbidden(const struct mst_cpus *cpus)
 			return cpus->cpu[i];
 	return -1;
 }
-
-uint32_t mst_cpus_here(void)
-{
-	cpu_set_t set = allowed();
-
-	return (uint32_t)CPU_COUNT(&set);
-}

@@ -21,7 +21,5 @@ int mst_cpus_parse(const char *text, struct mst_cpus *out, struct mst_reason *wh
 
 /* The first processor of the list that this process may not run on; -1: it may run on all. */
 int mst_cpus_forbidden(const struct mst_cpus *cpus);
-/* How many processors this process may run on. */
-uint32_t mst_cpus_here(void);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "common/base/assert.h"
 #include "common/kernels/sum.h"
+#include "common/transport/spin.h"
 #include "common/wire/peer.h"
 #include "server/cluster/follower.h"
 #include "server/cluster/leader.h"
@@ -107,13 +108,25 @@ static uint64_t outbound_max(const struct mst_plan *plan, uint32_t servers)
 	return servers == 1 || server_link < record ? record : server_link;
 }
 
+/* Over a transport that maps, all of the job's processes are on this host; otherwise a server may
+ * have a host to itself. */
+static uint32_t pauses_of(const struct mst_plan_cfg *cfg, const struct mst_plan *plan,
+			  uint32_t servers)
+{
+	uint32_t processes = plan->server.aggregator.workers + servers;
+
+	if (cfg->options->spin_pauses != 0)
+		return cfg->options->spin_pauses;
+	return mst_spin_pauses_of(cfg->transport->maps ? processes : 1, cfg->processors);
+}
+
 static void plan_net(const struct mst_plan_cfg *cfg, struct mst_plan *plan, uint32_t servers)
 {
 	plan->server.transport = cfg->transport;
 	plan->server.net = (struct mst_net_cfg){ .outbound_max = outbound_max(plan, servers),
 						 .lanes = mst_plan_lanes(&plan->layout),
 						 .fabric = &cfg->terms->fabric,
-						 .spin_pauses = cfg->options->spin_pauses,
+						 .spin_pauses = pauses_of(cfg, plan, servers),
 						 .spin_yields = cfg->options->spin_yields };
 }
 

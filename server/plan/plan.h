@@ -33,7 +33,8 @@ struct mst_plan_cfg {
 	const struct mst_server_options *options; /* as given to this server */
 	const struct mst_terms *terms;
 	const struct mst_transport *transport;
-	uint32_t cores; /* for the data side's threads */
+	uint32_t cores;      /* for the data side's threads */
+	uint32_t processors; /* that this process may use: for how it waits; 0: not known */
 };
 
 /* What a job does not know before its first worker comes. */

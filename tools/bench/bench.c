@@ -11,8 +11,10 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/host/processors.h"
 #include "common/kernels/select.h"
 #include "common/kernels/tune.h"
+#include "common/transport/spin.h"
 #include "server/core/policy/rule.h"
 #include "tools/bench/cell.h"
 #include "tools/bench/print.h"
@@ -28,7 +30,8 @@ static int print_help(void)
 		"Measures steps of a server and its workers on this host, for each number of "
 		"workers and each\nsize, and checks every element of every result. Between "
 		"two steps, and not timed, every element\nof the gradient is rewritten. The line "
-		"\"# kernels\" names what the server sums with, as\nMUSTER_KERNELS takes it.\n\n"
+		"\"# kernels\" names what the server sums with, as\nMUSTER_KERNELS takes it, and "
+		"how often its threads pause before they yield.\n\n"
 		"Options of the benchmark:");
 	mst_passthrough_help(&mst_bench_passthrough, "musterd");
 	return MST_EXIT_DONE;
@@ -41,7 +44,7 @@ struct measurements {
 	json_t *rows; /* NULL: no JSON is wanted, or no memory for it */
 	bool json_failed;
 	char named[MST_KERNELS_TEXT]; /* by MUSTER_KERNELS, or the best instruction set */
-	char told[MST_KERNELS_TEXT];  /* the kernels of the row before */
+	struct mst_bench_cell told;   /* the row before: its kernels and pauses */
 };
 
 /* A wrong result is a failure, whatever it was good for. */
@@ -72,11 +75,24 @@ static void kernels_choose(const struct measurements *all, struct mst_bench_cell
 	mst_kernels_text(cell->kernels);
 }
 
+/* As server/plan/plan.c chooses. */
+static void pauses_choose(const struct mst_bench_line *line, struct mst_bench_cell *cell)
+{
+	const struct mst_server_options *o = &line->options.server;
+	const struct mst_transport *transport = mst_transport_find(mst_server_options_scheme(o));
+	bool together = transport != NULL && transport->maps;
+
+	cell->pauses = o->spin_pauses != 0
+			       ? o->spin_pauses
+			       : mst_spin_pauses_of(together ? cell->workers + o->servers : 1,
+						    mst_host_processors(""));
+}
+
 static void print_row(struct measurements *all, const struct mst_bench_cell *cell)
 {
-	if (strcmp(cell->kernels, all->told) != 0)
-		(void)fprintf(all->table, "# kernels %s\n", cell->kernels);
-	memcpy(all->told, cell->kernels, sizeof(all->told));
+	if (strcmp(cell->kernels, all->told.kernels) != 0 || cell->pauses != all->told.pauses)
+		(void)fprintf(all->table, "# kernels %s; pauses %u\n", cell->kernels, cell->pauses);
+	all->told = *cell;
 	mst_bench_print_row(all->line, cell, all->table);
 }
 
@@ -84,6 +100,7 @@ static int measure_cell(struct measurements *all, struct mst_bench_cell *cell,
 			struct mst_signals *signals)
 {
 	kernels_choose(all, cell);
+	pauses_choose(all->line, cell);
 	int status = mst_bench_cell_run(cell, all->line, signals);
 
 	if (status != MST_EXIT_DONE)

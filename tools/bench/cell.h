@@ -17,6 +17,7 @@ struct mst_bench_cell {
 	uint64_t server_cpu_ns; /* of all servers, their starts and ends included */
 	uint64_t server_rss_bytes;
 	char kernels[MST_KERNELS_TEXT]; /* of the servers */
+	uint32_t pauses;                /* of a server's thread that waits, before it yields */
 };
 
 /* Measures with cell->workers, cell->bytes and cell->kernels, which it sets in the environment of

@@ -226,12 +226,13 @@ static int add_setting(json_t *doc, const struct mst_bench_line *line,
 
 	return json_object_update_new(
 		doc,
-		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:b}",
+		json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:b}",
 			  "transport", transport_name(line), "buffers", buffer_names[o->buffers],
 			  "type", type_names[o->type], "owner", owner_names[line->owner], "policy",
-			  o->server.policy, "kernels", cell->kernels, "workers",
-			  (json_int_t)cell->workers, "servers", (json_int_t)cell->servers, "shards",
-			  (json_int_t)cell->shards, "size_bytes", (json_int_t)cell->bytes, "count",
+			  o->server.policy, "kernels", cell->kernels, "pauses",
+			  (json_int_t)cell->pauses, "workers", (json_int_t)cell->workers, "servers",
+			  (json_int_t)cell->servers, "shards", (json_int_t)cell->shards,
+			  "size_bytes", (json_int_t)cell->bytes, "count",
 			  (json_int_t)(cell->bytes / mst_type_bytes((enum muster_type)o->type)),
 			  "latency_of_last", o->latency_of_last));
 }

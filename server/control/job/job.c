@@ -104,6 +104,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_re
 		.transport = cfg->transport,
 		.front = cfg->front,
 		.cores = cfg->cores,
+		.processors = cfg->processors,
 		.recording = cfg->recording,
 	};
 	int rc = mst_terms_read(j->o, &j->terms, why);
@@ -141,7 +142,7 @@ void mst_job_fini(struct mst_job *j)
 
 static struct mst_plan_cfg plan_cfg(const struct mst_job *j)
 {
-	return (struct mst_plan_cfg){ j->o, &j->terms, j->transport, j->cores };
+	return (struct mst_plan_cfg){ j->o, &j->terms, j->transport, j->cores, j->processors };
 }
 
 void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count)
@@ -387,6 +388,9 @@ static int prepare(struct mst_job *j, int rc, struct mst_reason *why)
 	j->has_data_side = true;
 	if (atomic_fetch_add(&data_sides, 1) == 0)
 		kernels_choose(&cfg->aggregator);
+	mst_info("a thread that waits pauses %" PRIu32 " times before it yields: the job has "
+		 "%" PRIu32 " workers, and this server may use %" PRIu32 " processors",
+		 cfg->net.spin_pauses, cfg->aggregator.workers, j->processors);
 	cfg->notify = notify;
 	cfg->notify_ctx = j->front;
 	cfg->recording = j->recording;

@@ -35,6 +35,7 @@ struct mst_job {
 	const struct mst_transport *transport;
 	struct mst_frontend *front;      /* the data side ends its waits */
 	uint32_t cores;                  /* for the data side's threads; 0: one */
+	uint32_t processors;             /* of this process; 0: not known */
 	struct mst_recording *recording; /* where gradients' ends go; NULL: nowhere */
 
 	enum mst_job_state state;
@@ -83,7 +84,7 @@ struct mst_job_cfg {
 	const struct mst_server_options *options; /* checked; must outlive the job */
 	const struct mst_transport *transport;
 	struct mst_frontend *front;
-	uint32_t cores;
+	uint32_t cores, processors;
 	struct mst_recording *recording; /* if the options say so, else NULL; outlives the job */
 };
 

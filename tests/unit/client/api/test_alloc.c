@@ -44,22 +44,24 @@ static int open_failing_at(unsigned n)
 	return rc;
 }
 
+/* Some need not succeed: a handle opens also without those that read quotas of control groups. */
 static void every_allocation_may_fail(void)
 {
-	unsigned n = 0;
-	int rc;
+	unsigned n = 0, failed = 0;
 
 	do {
-		rc = open_failing_at(++n);
+		int rc = open_failing_at(++n);
 		if (rc != 0) {
+			failed++;
 			CU_ASSERT_EQUAL(rc, -ENOMEM);
 			CU_ASSERT_PTR_NULL(client_handle);
 			CU_ASSERT(strlen(muster_error(NULL)) > 10);
 		}
 		client_close();
-	} while (rc != 0 && n < 100);
-	CU_ASSERT_EQUAL(rc, 0);
-	CU_ASSERT(n > 5);
+	} while (seen >= n && n < 100);
+	CU_ASSERT(n < 100);
+	CU_ASSERT(failed > 5);
+	CU_ASSERT(n - failed < 5);
 }
 
 static void parameters_of_its_own_may_fail(void)

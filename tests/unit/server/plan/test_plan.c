@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/config/option.h"
+#include "common/transport/spin.h"
 #include "common/transport/transport.h"
 #include "server/cluster/follower.h"
 #include "server/cluster/leader.h"
@@ -31,7 +32,7 @@ static void type(const char *const words[])
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &typed), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_argv(&parsed, argc, argv, &operand), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_terms_read(&typed, &terms, &why), 0);
-	cfg = (struct mst_plan_cfg){ &typed, &terms, &mst_shm, 8 };
+	cfg = (struct mst_plan_cfg){ &typed, &terms, &mst_shm, 8, 8 };
 }
 
 static int plan_elems(uint64_t elems)
@@ -62,6 +63,31 @@ static void one_server_has_all_of_it_and_decides_alone(void)
 	CU_ASSERT_EQUAL(leader.server.peers, 0);
 	CU_ASSERT_EQUAL(leader.server.aggregator.sessions_max, 4 * MST_PLAN_SESSIONS_PER_RANK);
 	end();
+}
+
+/* The host of these cases has eight processors. */
+static void waits_pause_where_each_process_has_a_processor(void)
+{
+	static const struct {
+		const char *workers, *pauses, *transport;
+		uint32_t want;
+	} rows[] = {
+		{ "7", "auto", "shm", MST_SPIN_PAUSES },
+		{ "8", "auto", "shm", 0 },
+		{ "8", "30", "shm", 30 },
+		{ "8", "auto", "far", MST_SPIN_PAUSES },
+	};
+	struct mst_transport far = mst_shm;
+
+	far.maps = false;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		TYPE("--workers", rows[i].workers, "--spin-pauses", rows[i].pauses);
+		if (strcmp(rows[i].transport, "far") == 0)
+			cfg.transport = &far;
+		CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+		CU_ASSERT_EQUAL(leader.server.net.spin_pauses, rows[i].want);
+		end();
+	}
 }
 
 /* Each element is planned once, and what both ends of a link reckon with is the same. */
@@ -211,6 +237,8 @@ static CU_TestInfo cases[] = {
 	  what_gradients_are_compared_with_takes_its_memory },
 	{ "an average takes its memory", an_average_takes_its_memory },
 	{ "a follower is told to keep an average", a_follower_is_told_to_keep_an_average },
+	{ "waits pause where each process has a processor",
+	  waits_pause_where_each_process_has_a_processor },
 	{ "one server has all of it and decides alone",
 	  one_server_has_all_of_it_and_decides_alone },
 	{ "parts cover the vector", parts_cover_the_vector },
