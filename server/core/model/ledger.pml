@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ledger: server/core/{ledger,life,judge,step,ask,member,store}.c. One event goes in, as e_*;
+ * The ledger: server/core/ledger/, with its folders state and phases. One event goes in, as e_*;
  * decisions come out, to every shard. All of it is one indivisible step, as in the code.
  */
 
@@ -125,7 +125,7 @@ inline find_copy()
 	od
 }
 
-/* Late starts: server/core/ledger/late.c. */
+/* Late starts: server/core/ledger/state/late.c. */
 
 /* spares(), after step_view(): h = asks that are held, and @more. */
 inline count_held(more)
