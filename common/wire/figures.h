@@ -87,7 +87,7 @@
 	F(12, U64, dropped, "dropped", COUNT, \
 	  "of the late, those that were on their way when the policy came into force")
 
-/* Figures of each rank. Tags 1 to 7 are the fields that are no figures. */
+/* Figures of each rank. Tag 1 is the state; 2 to 7 are free for what is no figure. */
 #define MST_RANK_FIGURES(F) \
 	F(8, U32, rank, "rank", COUNT, "from 0") \
 	F(9, U32, incarnation, "incarnation", COUNT, \

@@ -83,6 +83,36 @@ static void every_kind_comes_back(void)
 	}
 }
 
+static bool is_optional(enum mst_message_kind kind, uint16_t tag)
+{
+	const struct mst_shape *shape = &mst_body_of(kind)->shape;
+
+	for (size_t i = 0; i < shape->count; i++) {
+		if (shape->field[i].tag == tag)
+			return (shape->field[i].flags & MST_FIELD_OPTIONAL) != 0;
+	}
+	return false;
+}
+
+/* Does the cut leave out whole fields, all of which may be absent? */
+static bool leaves_out_optional(enum mst_message_kind kind, size_t cut, size_t length)
+{
+	size_t at = MST_FRAME_HEADER;
+	uint16_t tag;
+	uint32_t bytes;
+
+	while (at < length) {
+		memcpy(&tag, frame + at, sizeof(tag));
+		memcpy(&bytes, frame + at + 2, sizeof(bytes));
+		if (at >= cut && !is_optional(kind, tag))
+			return false;
+		if (at < cut && at + FIELD_HEADER + bytes > cut)
+			return false;
+		at += FIELD_HEADER + bytes;
+	}
+	return true;
+}
+
 static void every_truncation_is_refused(void)
 {
 	for (EACH_KIND(kind)) {
@@ -94,9 +124,9 @@ static void every_truncation_is_refused(void)
 			CU_ASSERT_EQUAL(mst_message_decode(exact, cut, &got, NULL), -EPROTO);
 			if (cut >= MST_FRAME_HEADER) {
 				uint32_t body = (uint32_t)(cut - MST_FRAME_HEADER);
+				int rc = leaves_out_optional(kind, cut, length) ? 0 : -EPROTO;
 				memcpy(exact + 8, &body, sizeof(body));
-				CU_ASSERT_EQUAL(mst_message_decode(exact, cut, &got, NULL),
-						-EPROTO);
+				CU_ASSERT_EQUAL(mst_message_decode(exact, cut, &got, NULL), rc);
 			}
 			free(exact);
 		}
