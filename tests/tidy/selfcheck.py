@@ -149,6 +149,16 @@ class Map(Tidy):
         self.complains("docs/map.md: is not as the tree is")
 
 
+class Paths(Tidy):
+    def test_a_path_that_is_there_passes(self):
+        self.write("README.md", "See `server/core/l.h`, `server/{s,core/l}.*`, `server/NAME.c`.\n")
+        self.passes("paths.py", self.root)
+
+    def test_a_path_that_has_gone(self):
+        self.write("README.md", "See\n`server/gone.c`.\n")
+        self.fails("README.md:2: there is no server/gone.c", "paths.py", self.root)
+
+
 class Limits(Tidy):
     def check(self, text, message, name="server/s.c", licence=SPDX):
         self.write(name, licence + text)
