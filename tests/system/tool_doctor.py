@@ -92,7 +92,7 @@ class Doctor(scene.Scene):
         return one
 
     def test_directory(self):
-        """where the sockets of listeners cannot lie is said, with why and what fix it"""
+        """where the sockets of listeners cannot lie is said, with why and what fixes it"""
         runtime = self.path("runtime")
         os.mkdir(runtime, 0o700)
         self.assertEqual(self.directory(runtime)["level"], "ok")

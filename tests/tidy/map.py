@@ -27,7 +27,7 @@ LONGEST = 200  # of a first sentence
 HEAD = """<!-- SPDX-License-Identifier: MIT -->
 # Map of the tree
 
-`tests/tidy/map.py --write` makes this page: from `tests/tidy/ranks.txt`, and from the first
+`tests/tidy/map.py . --write` makes this page: from `tests/tidy/ranks.txt`, and from the first
 sentence of each module's header. A module is a header and its source. A directory may be included
 by those of a higher rank.
 """

@@ -20,7 +20,7 @@ static int print_help(void)
 	(void)puts("usage: muster doctor [options]\n\n"
 		   "Checks what a job over RDMA needs of this host: modules, devices, ports,\n"
 		   "addresses, limits; then writes a mebibyte and looks at it. Each line is ok,\n"
-		   "warning or FAIL; what is not ok comes with its cause and what fix it.\n\n"
+		   "warning or FAIL; what is not ok comes with its cause and what fixes it.\n\n"
 		   "To test the way between two hosts: muster doctor --listen on one of them,\n"
 		   "and what that prints on the other.\n\nOptions:");
 	mst_options_help(mst_doctor_table, stdout);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What `muster doctor` has to say: findings, each with its figures, and for what is wrong the cause
- * and the command that fix it. */
+ * and the command that fixes it. */
 #ifndef MST_TOOLS_DOCTOR_FINDING_H
 #define MST_TOOLS_DOCTOR_FINDING_H
 

@@ -10,7 +10,7 @@ struct mst_doctor_network {
 	const char *check; /* the word for a write over it within this host */
 	bool by_port;      /* one write over each port that nothing is in the way of; else one */
 	bool within_host;  /* its peers are all on this host */
-	/* What fix a write that failed; @found: all that was found so far. */
+	/* Says what fixes a write that failed; @found: all that was found so far. */
 	void (*fix)(const struct mst_doctor_try *t, const struct mst_findings *found,
 		    struct mst_finding *new);
 };

@@ -8,7 +8,7 @@
 
 #include "tools/doctor/try.h"
 
-/* A line each, and below what is not ok why and what fix it; then what all of it comes to. */
+/* A line each, and below what is not ok why and what fixes it; then what all of it comes to. */
 void mst_doctor_print(const struct mst_findings *findings, FILE *out);
 
 /* Return: a new object, or NULL if memory is short. */

@@ -14,7 +14,7 @@
 
 /* ---- the directory ---- */
 
-/* A sentence about it ends with what fix it, after the last colon or semicolon. */
+/* A sentence about it ends with what fixes it, after the last colon or semicolon. */
 static const char *fix_in(const char *reason)
 {
 	const char *found = NULL;

@@ -25,7 +25,7 @@ void doctor_judge(void); /* fills found */
 /* The one finding of @check; NULL: there is none, or more than one. */
 const struct mst_finding *doctor_finding(const char *check, const char *subject);
 
-/* The finding is of this level, and what it says, why and what fix it hold these words. */
+/* The finding is of this level, and what it says, why and what fixes it hold these words. */
 #define DOCTOR_SAYS(check, subject, level_, found_, cause_, fix_)                                  \
 	do {                                                                                       \
 		const struct mst_finding *f_ = doctor_finding(check, subject);                     \
