@@ -7,6 +7,7 @@
 #include "common/base/assert.h"
 #include "common/base/log.h"
 #include "server/control/connections/roles.h"
+#include "server/control/members/follower_links.h"
 #include "server/control/transfer/start_state.h"
 
 /* ---- beginning and end ---- */
@@ -14,16 +15,18 @@
 /* Gives each part pointers to the parts that it sees. */
 static void join_parts(struct mst_leader_plane *p)
 {
-	p->leading.base = p->joining.base = p->state_transfer.base = p->base;
+	p->leading.base = p->leading.followers.base = p->joining.base = p->state_transfer.base =
+		p->base;
 	p->lending.base = p->lending.lent.base = p->workers.base = p->reporting.base = p->base;
 	p->switching.base = p->resting.base = p->ending.base = p->stopping.base = p->base;
-	p->joining.leading = p->lending.leading = p->workers.leading = &p->leading;
-	p->reporting.leading = &p->leading;
+	p->joining.leading = p->workers.leading = &p->leading;
+	p->reporting.followers = p->lending.followers = &p->leading.followers;
+	p->workers.start_state.followers = &p->leading.followers;
 	p->workers.state_transfer = &p->state_transfer;
 	p->workers.lending = &p->lending;
 	p->stopping.workers = &p->workers;
-	p->base->linking.servers = &mst_leading_links;
-	p->base->linking.ctx = &p->leading;
+	p->base->linking.servers = &mst_follower_links;
+	p->base->linking.ctx = &p->leading.followers;
 }
 
 int mst_leader_plane_init(struct mst_leader_plane *p, struct mst_base *base, enum mst_access access,
@@ -63,7 +66,8 @@ static void gone(void *ctx, struct mst_conn *c)
 	if (c->role == MST_CONN_WORKER && !c->left)
 		mst_requests_lose(&p->base->job.requests, c->who);
 	else if (c->role == MST_CONN_SERVER)
-		mst_leading_lost(&p->leading, c->server, "is gone: its connection closed");
+		mst_followers_lost(&p->leading.followers, c->server,
+				   "is gone: its connection closed");
 }
 
 /* @what: how the peer broke the protocol. */
@@ -229,10 +233,10 @@ static void hear(void *ctx, const struct mst_notice *notice, uint64_t now_ns)
 		mst_ending_finished(&p->ending, notice, now_ns);
 		break;
 	case MST_NOTE_PEER_LOST:
-		mst_leading_link_lost(&p->leading, notice);
+		mst_follower_links_lost(&p->leading.followers, notice);
 		break;
 	case MST_NOTE_PEER_GONE:
-		mst_leading_gone(&p->leading, notice, now_ns);
+		mst_followers_given_up(&p->leading.followers, notice, now_ns);
 		break;
 	case MST_NOTE_LENT:
 		mst_lending_lent(&p->lending, notice);
@@ -265,10 +269,10 @@ static void hear_peers(struct mst_leader_plane *p, uint64_t now_ns)
 	mst_joining_step(&p->joining, now_ns);
 	mst_frontend_step(&b->front, now_ns);
 	mst_hearing_heard(&b->hearing, now_ns);
-	if (b->job.server != NULL && mst_leading_servers_go_on(&p->leading))
+	if (b->job.server != NULL && mst_followers_go_on(&p->leading.followers))
 		mst_hearing_tell(&b->hearing, &b->front, &b->job.requests, b->job.o->lease_ns,
 				 now_ns);
-	mst_start_state_step(&p->leading);
+	mst_start_state_step(&p->workers.start_state);
 	mst_leading_step(&p->leading, now_ns);
 	b->lingered |= !is_saving(p) && mst_leading_has_waited(&p->leading, now_ns);
 	mst_state_transfer_step(&p->state_transfer);
@@ -280,7 +284,7 @@ static void hear_peers(struct mst_leader_plane *p, uint64_t now_ns)
 static void part_from_followers(struct mst_leader_plane *p)
 {
 	if (mst_job_is_over(&p->base->job) && (p->base->lingered || !is_saving(p)))
-		mst_leading_tell_end(&p->leading);
+		mst_followers_tell_end(&p->leading.followers);
 }
 
 static void step(void *of, uint64_t now_ns)
@@ -331,7 +335,7 @@ static bool is_over(const void *of)
 	const struct mst_base *b = p->base;
 
 	return b->lingered || (b->sessions.count == 0 && !is_saving(p) && all_told(p) &&
-			       mst_leading_have_parted(&p->leading));
+			       mst_followers_have_parted(&p->leading.followers));
 }
 
 static bool is_vacant(const void *of)
@@ -359,7 +363,7 @@ static void vacate(void *of)
 	mst_job_forget(&b->job);
 	mst_linking_forget(&b->linking);
 	mst_reporting_forget(&p->reporting);
-	mst_start_state_drop(&p->leading);
+	mst_start_state_drop(&p->workers.start_state);
 }
 
 /* A leader asks nobody whether it may be one. */

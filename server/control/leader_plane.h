@@ -2,7 +2,8 @@
 /*
  * The control plane of a leader. Its parts see only those above them in this list:
  *
- *   leading    what it does with followers, of which each has a follower_place
+ *   followers  the other servers, each with a follower_place; follower_links: their links
+ *   leading    what it does with what they say, and with their silence
  *   comparing  has a worker the model of the others?
  *   joining    from hello to welcome
  *   state_transfer   a worker's state for another one; lending: the average for a worker

@@ -119,21 +119,21 @@ static bool has_other_tensors(const struct mst_job *j, const struct mst_hello *h
 
 /* The table of the job may still be on its way, from another worker that is joining.
  * Return: it has not come in time. */
-static bool is_time_over(const struct mst_leading *l, struct mst_conn *c, uint64_t now_ns)
+static bool is_time_over(const struct mst_followers *f, struct mst_conn *c, uint64_t now_ns)
 {
-	if (l->base->job.server == NULL || !mst_leading_is_ready(l))
+	if (f->base->job.server == NULL || !mst_followers_are_ready(f))
 		return false; /* nobody has been let in yet */
 	if (c->compares_until_ns == 0)
 		c->compares_until_ns = now_ns + MST_FRONTEND_GRACE_NS;
 	return now_ns >= c->compares_until_ns;
 }
 
-enum mst_comparing mst_comparing_begin(const struct mst_leading *l, struct mst_conn *c,
+enum mst_comparing mst_comparing_begin(const struct mst_followers *f, struct mst_conn *c,
 				       const struct mst_hello *hello, uint64_t now_ns)
 {
-	if (!has_other_tensors(&l->base->job, hello) || is_time_over(l, c, now_ns))
+	if (!has_other_tensors(&f->base->job, hello) || is_time_over(f, c, now_ns))
 		return MST_COMPARING_REFUSE;
-	if (mst_job_lacks_table(&l->base->job))
+	if (mst_job_lacks_table(&f->base->job))
 		return MST_COMPARING_WAIT;
 	c->compares = true;
 	c->pid = hello->pid;

@@ -12,7 +12,7 @@
 #define MST_SERVER_CONTROL_MEMBERS_COMPARING_H
 
 #include "common/base/reason.h"
-#include "server/control/members/leading.h"
+#include "server/control/members/followers.h"
 
 /* Compares the hello of the worker with the connection @c. @why: on failure a sentence for the
  * worker.
@@ -29,7 +29,7 @@ enum mst_comparing {
 };
 /* The hello of @c tells of another model than that of the job @l->job. What is to be done?
  * MST_COMPARING_ASK sets c->compares; what comes then is for mst_comparing_piece(). */
-enum mst_comparing mst_comparing_begin(const struct mst_leading *l, struct mst_conn *c,
+enum mst_comparing mst_comparing_begin(const struct mst_followers *f, struct mst_conn *c,
 				       const struct mst_hello *hello, uint64_t now_ns);
 
 /* Compares a piece of the table that a worker was asked for. @why: on failure a sentence.

@@ -190,12 +190,13 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	if (knows_job)
 		rc = mst_comparing_hello(&j->base->job, c, hello, &why);
 	if (knows_job && rc != 0)
-		next = mst_comparing_begin(j->leading, c, hello, now_ns);
+		next = mst_comparing_begin(&j->leading->followers, c, hello, now_ns);
 	if (next != MST_COMPARING_REFUSE)
 		return compare(j, c, next, now_ns);
 	if (rc == 0 && j->base->job.plan.vector.elems == 0)
 		rc = fix_first(j, c, hello, &why);
-	if (rc == 0 && (j->base->job.server == NULL || !mst_leading_is_ready(j->leading))) {
+	if (rc == 0 &&
+	    (j->base->job.server == NULL || !mst_followers_are_ready(&j->leading->followers))) {
 		/* this peer has said hello, so it is not closed for silence */
 		c->deadline_ns = now_ns + MST_FRONTEND_GRACE_NS;
 		return false;
@@ -269,7 +270,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 		return;
 	if (c != NULL)
 		p = mst_sessions_admit(&j->base->sessions, notice->who,
-				       mst_leading_set(j->leading));
+				       mst_followers_set(&j->leading->followers));
 	if (p == NULL) {
 		mst_requests_lose(&j->base->job.requests, notice->who);
 		if (c != NULL)
@@ -285,7 +286,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 	if (p->state == MST_PENDING_EXPECTED)
 		mst_joining_welcome(j, p);
 	else
-		mst_leading_announce(j->leading, p);
+		mst_followers_announce(&j->leading->followers, p);
 }
 
 /* ---- the welcome ---- */
@@ -300,7 +301,8 @@ static void fill_servers(const struct mst_joining *j, const struct mst_pending_s
 	w->server_count = mst_job_servers(&j->base->job);
 	for (uint32_t i = 0; i < w->server_count; i++) {
 		struct mst_welcome_server *row = &w->server[i];
-		memcpy(row->address, i == 0 ? listener->address : j->leading->follower[i].listener,
+		memcpy(row->address,
+		       i == 0 ? listener->address : j->leading->followers.place[i].listener,
 		       sizeof(row->address));
 		memcpy(row->token, p->token, sizeof(row->token));
 		mst_job_part(&j->base->job, i, &row->first, &row->count);

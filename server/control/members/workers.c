@@ -91,7 +91,7 @@ static bool take_tensors(struct mst_workers *w, struct mst_conn *c,
 	const char *wrong = "a table of tensors that nobody asked for";
 	struct mst_reason why;
 
-	if (!mst_start_state_room(w->leading))
+	if (!mst_start_state_room(&w->start_state))
 		return false;
 	if (c->sends_table || (c->sends_state && c->state_received == 0))
 		wrong = mst_job_take_tensors(&w->base->job, piece);
@@ -99,7 +99,7 @@ static bool take_tensors(struct mst_workers *w, struct mst_conn *c,
 		mst_reason_set(&why, "broke the protocol: %s", wrong);
 		return mst_workers_broken(w, c, why.text, now_ns);
 	}
-	mst_start_state_pass_tensors(w->leading, piece);
+	mst_start_state_pass_tensors(&w->start_state, piece);
 	c->sends_table &= mst_job_lacks_table(&w->base->job);
 	return true;
 }
@@ -132,17 +132,17 @@ static bool take_state(struct mst_workers *w, struct mst_conn *c,
 			now_ns);
 	/* otherwise it would not have been decoded */
 	MST_ASSERT(piece->length <= total - piece->offset);
-	if (!mst_start_state_room(w->leading))
+	if (!mst_start_state_room(&w->start_state))
 		return false;
 	if (!is_fit(&w->base->job, piece, &why))
 		return mst_workers_broken(w, c, why.text, now_ns);
 	keep_state(&w->base->job, piece);
-	mst_start_state_pass(w->leading, piece);
+	mst_start_state_pass(&w->start_state, piece);
 	c->state_received += piece->length;
 	if (c->state_received < total)
 		return true;
 	c->sends_state = false;
-	mst_start_state_ends(w->leading, c->who);
+	mst_start_state_ends(&w->start_state, c->who);
 	return true;
 }
 
@@ -154,7 +154,7 @@ void mst_workers_send_state(struct mst_workers *w, struct mst_identity who)
 		return; /* the worker is gone; the ledger will hear of it */
 	c->sends_state = true;
 	c->state_received = 0;
-	mst_start_state_drop(w->leading);
+	mst_start_state_drop(&w->start_state);
 	struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_SEND_STATE);
 	m->wanted.tensors = wants_tensors(&w->base->job, c) && mst_job_lacks_table(&w->base->job);
 	m->wanted.state = !mst_job_has_state(&w->base->job);
@@ -313,7 +313,7 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 		return;
 	w->beat_ns = now_ns + w->base->job.o->lease_ns / MST_BEATS_PER_LEASE;
 	struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_BEAT);
-	mst_leading_fill_beat(w->leading, &m->beat);
+	mst_followers_fill_beat(&w->leading->followers, &m->beat);
 	for (uint32_t i = 0;
 	     (c = mst_frontend_next_of(&w->base->front, MST_CONN_WORKER, &i)) != NULL;) {
 		bool more = c->takes != 0 || c->average_turn != 0;
@@ -369,7 +369,8 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 	if (loss.link[0] == '\0' && server != 0) {
 		mst_reason_set(&elsewhere, "%s server %" PRIu32 " of %" PRIu32 " (%.64s)%s",
 			       loss.why == MST_EVICT_LOST ? "its link with" : "towards", server,
-			       mst_job_servers(&w->base->job), w->leading->follower[server].peer,
+			       mst_job_servers(&w->base->job),
+			       w->leading->followers.place[server].peer,
 			       loss.why == MST_EVICT_LOST ? " is lost" : "");
 		loss.link = elsewhere.text;
 	}
@@ -393,7 +394,7 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 
 	why_evicted(w, notice, &reason);
 	mst_sessions_forget(&w->base->sessions, who);
-	mst_leading_forget(w->leading, who);
+	mst_followers_forget(&w->leading->followers, who);
 	w->base->job.present[who.rank] = false;
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", reason.text);

@@ -10,6 +10,7 @@
 
 #include "server/control/members/leading.h"
 #include "server/control/transfer/lending.h"
+#include "server/control/transfer/start_state.h"
 #include "server/control/transfer/state_transfer.h"
 
 struct mst_workers {
@@ -17,6 +18,7 @@ struct mst_workers {
 	struct mst_leading *leading;
 	struct mst_state_transfer *state_transfer;
 	struct mst_lending *lending;
+	struct mst_start_state start_state; /* passed on to the followers */
 
 	uint64_t beat_ns; /* when workers are next told which servers are alive */
 };

@@ -55,7 +55,7 @@ static enum mst_server_state state_of(const struct mst_reporting *r, uint32_t se
 
 	if (server == 0)
 		return r->base->job.listener != NULL ? MST_SERVER_READY : MST_SERVER_JOINED;
-	return states[r->leading->follower[server].state];
+	return states[r->followers->place[server].state];
 }
 
 static void fill_server(const struct mst_reporting *r, uint32_t server,
@@ -67,7 +67,7 @@ static void fill_server(const struct mst_reporting *r, uint32_t server,
 	if (r->base->job.plan.vector.elems != 0)
 		mst_job_part(&r->base->job, server, &out->first, &out->count);
 	if (server > 0)
-		listener = r->leading->follower[server].listener;
+		listener = r->followers->place[server].listener;
 	snprintf(out->listener, sizeof(out->listener), "%s", listener);
 	out->state = state_of(r, server);
 }

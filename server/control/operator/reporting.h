@@ -9,14 +9,14 @@
 #define MST_SERVER_CONTROL_OPERATOR_REPORTING_H
 
 #include "common/base/clock.h"
-#include "server/control/members/leading.h"
+#include "server/control/members/followers.h"
 
 /* The least time between two snapshots: however many ask, the data thread fills 50 a second. */
 #define MST_REPORTING_GAP_NS (20 * MST_MS)
 
 struct mst_reporting {
 	struct mst_base *base;
-	const struct mst_leading *leading;
+	const struct mst_followers *followers;
 
 	enum mst_access access; /* who may join */
 

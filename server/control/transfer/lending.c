@@ -95,7 +95,7 @@ static void end(struct mst_lending *l, struct mst_conn *c)
 	for (uint32_t i = 1; i < mst_job_servers(&l->base->job); i++) {
 		struct mst_message *m = mst_frontend_draft(&l->base->front, MST_MSG_FETCH);
 		m->fetch = (struct mst_fetch){ .number = l->number };
-		mst_leading_send(l->leading, i, m);
+		mst_followers_send(l->followers, i, m);
 	}
 }
 
@@ -141,7 +141,7 @@ static void fetch_from(struct mst_lending *l, uint32_t server, uint64_t begins, 
 				       .offset = l->sent - begins,
 				       .length = left < FETCH_BYTES ? left : FETCH_BYTES };
 	l->asked = l->sent + m->fetch.length;
-	mst_leading_send(l->leading, server, m);
+	mst_followers_send(l->followers, server, m);
 }
 
 /* Return: false: nothing more can be sent now. */

@@ -13,7 +13,7 @@
 #ifndef MST_SERVER_CONTROL_TRANSFER_LENDING_H
 #define MST_SERVER_CONTROL_TRANSFER_LENDING_H
 
-#include "server/control/members/leading.h"
+#include "server/control/members/followers.h"
 #include "server/control/transfer/lent.h"
 
 enum mst_lending_state {
@@ -24,7 +24,7 @@ enum mst_lending_state {
 
 struct mst_lending {
 	struct mst_base *base;
-	struct mst_leading *leading;
+	struct mst_followers *followers;
 
 	struct mst_lent lent;
 

@@ -68,7 +68,7 @@ static void begin(enum mst_conn_event is)
 				     .front = &base.front,
 				     .plan.vector.elems = 10000 };
 	base.hearing = (struct mst_hearing){ 0 };
-	leading = (struct mst_leading){ .base = &base };
+	leading = (struct mst_leading){ .base = &base, .followers.base = &base };
 	following = (struct mst_following){ .base = &base, .state = MST_FOLLOWING_READY };
 	now_ns = MST_SECOND;
 	passes = 0;
@@ -80,10 +80,10 @@ static void begin(enum mst_conn_event is)
 	conn->server = 1;
 	mst_hearing_look(&base.hearing, LEASE, now_ns);
 	following.heard_ns = mst_hearing_now(&base.hearing);
-	leading.follower[1] = (struct mst_follower_place){ .state = MST_FOLLOWER_PLACE_READY,
-							   .peer = "10.0.0.7:5",
-							   .heard_ns = mst_hearing_now(
-								   &base.hearing) };
+	leading.followers.place[1] = (struct mst_follower_place){ .state = MST_FOLLOWER_PLACE_READY,
+								  .peer = "10.0.0.7:5",
+								  .heard_ns = mst_hearing_now(
+									  &base.hearing) };
 }
 
 static void end(void)
@@ -135,7 +135,7 @@ static void pass(void (*step)(enum follower_life peer), uint64_t ns, enum follow
 
 static bool has_lost_follower(void)
 {
-	return leading.follower[1].state == MST_FOLLOWER_PLACE_GONE;
+	return leading.followers.place[1].state == MST_FOLLOWER_PLACE_GONE;
 }
 
 /* ---- cases ---- */
@@ -239,16 +239,16 @@ static void no_time_passes_for_workers_while_a_follower_is_silent(void)
 {
 	begin(MST_CONN_SERVE);
 	pass(step_leader, LEASE, LIVES);
-	CU_ASSERT(mst_leading_servers_go_on(&leading));
+	CU_ASSERT(mst_followers_go_on(&leading.followers));
 	pass(step_leader, LEASE / 2, AWAY);
-	CU_ASSERT_FALSE(mst_leading_servers_go_on(&leading));
+	CU_ASSERT_FALSE(mst_followers_go_on(&leading.followers));
 	pass(step_leader, STEP, LIVES);
-	CU_ASSERT(mst_leading_servers_go_on(&leading));
+	CU_ASSERT(mst_followers_go_on(&leading.followers));
 	pass(step_leader, LEASE / 2, HANGS);
-	CU_ASSERT_FALSE(mst_leading_servers_go_on(&leading));
+	CU_ASSERT_FALSE(mst_followers_go_on(&leading.followers));
 	pass(step_leader, SERVER_LEASE, AWAY);
 	CU_ASSERT(has_lost_follower());
-	CU_ASSERT(mst_leading_servers_go_on(&leading)); /* nobody waits for it any more */
+	CU_ASSERT(mst_followers_go_on(&leading.followers)); /* nobody waits for it any more */
 	end();
 }
 

@@ -90,7 +90,7 @@ static void begin(enum mst_job_state state)
 				     .state = state,
 				     .server = (struct mst_server *)&data_side,
 				     .plan.vector = vector };
-	leading = (struct mst_leading){ .base = &base };
+	leading = (struct mst_leading){ .base = &base, .followers.base = &base };
 	joining = (struct mst_joining){ .base = &base, .leading = &leading };
 	now_ns = MST_SECOND;
 	CU_ASSERT_EQUAL_FATAL(mst_tensor_table_new(&vector.table, ELEMS, &base.job.tensors), 0);

@@ -70,8 +70,10 @@ static void open_job(void)
 				     .terms.weights = { 1 },
 				     .plan.vector.elems = ELEMS,
 				     .plan.count = ELEMS };
-	leading = (struct mst_leading){ .base = &base };
-	workers = (struct mst_workers){ .base = &base, .leading = &leading };
+	leading = (struct mst_leading){ .base = &base, .followers.base = &base };
+	workers = (struct mst_workers){ .base = &base,
+					.leading = &leading,
+					.start_state.followers = &leading.followers };
 	arrived = lost = 0;
 	memset(buffer, 0, sizeof(buffer));
 	for (uint32_t i = 0; i < ELEMS; i++)
@@ -115,7 +117,7 @@ static void sends(uint64_t offset, uint32_t length, uint64_t total)
 					    .data = (const char *)state + offset } };
 
 	CU_ASSERT(mst_workers_message(&workers, conn, &m, 1));
-	mst_start_state_step(&leading);
+	mst_start_state_step(&workers.start_state);
 }
 
 static void pieces_in_their_order_are_the_state(void)

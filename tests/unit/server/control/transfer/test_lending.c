@@ -33,7 +33,7 @@ struct peer {
 
 static struct mst_server_options options;
 static struct mst_base base;
-static struct mst_leading leading;
+static struct mst_followers followers;
 static struct mst_lending lending;
 static struct mst_fetching fetching;
 static struct peer worker[2], follower;
@@ -139,8 +139,10 @@ static void open_job(uint64_t elems, uint32_t servers)
 				     .terms.weights = { 1, 1 },
 				     .plan.vector.elems = elems,
 				     .plan.server.aggregator.averages = 1 };
-	leading = (struct mst_leading){ .base = &base };
-	lending = (struct mst_lending){ .base = &base, .lent.base = &base, .leading = &leading };
+	followers = (struct mst_followers){ .base = &base };
+	lending = (struct mst_lending){ .base = &base,
+					.lent.base = &base,
+					.followers = &followers };
 	fetching = (struct mst_fetching){ .base = &base, .lent.base = &base };
 	full = false;
 	lends = returns = 0;
