@@ -19,8 +19,8 @@ import threading
 import time
 
 from base import CALM, HANG_S, Job, cases, check, main, until
-from server import (ERROR, HELLO, PROTOCOL, STATUS, Server, ask_status, digest, each, field, fields,
-                    frame, hello, read_error, read_log, tensors)
+from server import (ASK_STATUS, ERROR, HELLO, PROTOCOL, STATUS, Server, ask_status, digest, each,
+                    field, fields, frame, hello, read_error, read_log, tensors, values)
 
 WELCOME = 2
 REJOINS = 31  # of one rank that are admitted at once, less the worker that was there before
@@ -67,6 +67,17 @@ def refused(server):
            "not a message of muster")
     expect("too long a table", server.say(hello(table=(65537, 0, 65537, 1, 1, 0))),
            "not a message of muster")
+
+
+def asked_by_another_release(server):
+    """The status is read whatever the protocol of the release that asks for it is, and whatever
+    more it asks for."""
+    same = server.answer(ask_status())
+    other = server.answer(frame(ASK_STATUS, fields(*each("I", 0)) + field(900, b"more"),
+                                protocol=PROTOCOL + 1))
+    tags = [sorted(values(body)) for _, _, body in (same, other)]
+    check("an observer of another protocol gets the status",
+          [other[0], other[1], tags[1]] == [PROTOCOL, STATUS, tags[0]])
 
 
 def table(ends, names):
@@ -399,6 +410,7 @@ def a_worker_reaches_its_own_slots_alone(a):
 def all_of_it(a):
     with Job(a, "-n", "3", "--join-timeout", "never", *CALM) as job:
         refused(job.server)
+        asked_by_another_release(job.server)
         silent_strangers(a.musterd)
         idle_watchers(job.server)
         fixed_figures(a.musterd)

@@ -146,6 +146,14 @@ class Server:
             s.sendall(data)
             return read_error(s)
 
+    def answer(self, data, wait=SECONDS):
+        """Sends, and returns the first message that comes back: protocol, kind, body."""
+        with self.connect() as s:
+            s.settimeout(wait)
+            s.sendall(data)
+            _, protocol, kind, length = struct.unpack("<IHHI", s.recv(12, socket.MSG_WAITALL))
+            return protocol, kind, s.recv(length, socket.MSG_WAITALL)
+
     def say_table(self, data, *pieces, wait=SECONDS):
         """The same with a hello whose table is asked for; its pieces as tensors() makes them."""
         with self.connect() as s:
