@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The followers of a leader: their places, how each is reached, and how one is lost. If a follower is lost
- * after it was appointed, the job fails, since a part of every version is lost. In a job with one
- * server there are no followers.
+ * The followers of a leader: their places, how each is reached, and how one is lost. If a follower
+ * is lost after it was appointed, the job fails, since a part of every version is lost. In a job
+ * with one server there are no followers.
  *
  * Control thread only.
  */
