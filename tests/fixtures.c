@@ -77,15 +77,18 @@ static int take_put(struct mst_link *to, const struct mst_put *put)
 	return fix_net.put != NULL ? fix_net.put(to, put) : 1;
 }
 
-static int answer_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+static int answer_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out,
+		       struct mst_reason *why)
 {
 	(void)net;
+	mst_reason_clear(why);
 	return fix_net.dial != NULL ? fix_net.dial(how, out) : -ECONNREFUSED;
 }
 
-static int attach(struct mst_net *net, struct mst_link *link)
+static int attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why)
 {
 	(void)net, (void)link;
+	mst_reason_clear(why);
 	atomic_fetch_add(&fix_net.attached, 1);
 	return 0;
 }

@@ -6,6 +6,11 @@
 #include <CUnit/CUnit.h>
 #include <CUnit/TestDB.h>
 
+#include "common/base/reason.h"
+
+/* For a call whose sentence the test does not read. */
+#define UT_UNREAD (&(struct mst_reason){ 0 })
+
 #define UT_SKIP 77 /* exit status of a test that cannot run here; it prints why */
 
 /* Runs all cases, prints failures and CUnit's summary. Return: the process's exit status. */

@@ -37,7 +37,7 @@ int muster_open(const struct muster_options *opt, struct muster **out)
 	struct muster *m;
 	int rc;
 
-	open_failure.text[0] = '\0';
+	mst_reason_clear(&open_failure);
 	if (out == NULL)
 		return mst_reason_fail(&open_failure, -EINVAL,
 				       "muster_open() needs somewhere to put the handle");

@@ -99,9 +99,9 @@ int mst_sources_register(struct mst_sources *s, void *base, size_t bytes)
 		rc = make_room(s);
 	if (rc != 0)
 		return rc;
-	rc = mst_region_register(&s->links->net->domain, base, bytes, &region);
+	rc = mst_region_register(&s->links->net->domain, base, bytes, &region, s->failure);
 	if (rc != 0)
-		return mst_reason_fail(s->failure, rc, "%s", mst_why());
+		return rc;
 	uint32_t at = place_of(s, (uintptr_t)base);
 	memmove(&s->region[at + 1], &s->region[at], (s->count - at) * sizeof(struct mst_region *));
 	s->region[at] = region;
@@ -130,7 +130,7 @@ int mst_sources_unregister(struct mst_sources *s, const void *base)
 	if (region == NULL || (const void *)region->base != base)
 		return not_registered(s, base, region);
 	size_t bytes = region->bytes;
-	int rc = mst_region_unregister(region);
+	int rc = mst_region_unregister(region, s->failure);
 	if (rc == -EBUSY)
 		return mst_reason_fail(
 			s->failure, rc,
@@ -141,7 +141,7 @@ int mst_sources_unregister(struct mst_sources *s, const void *base)
 				? ", or close the handle: a link is lost"
 				: "");
 	if (rc != 0)
-		return mst_reason_fail(s->failure, rc, "%s", mst_why());
+		return rc;
 	s->count--;
 	memmove(&s->region[at], &s->region[at + 1], (s->count - at) * sizeof(struct mst_region *));
 	return 0;

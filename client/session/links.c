@@ -21,12 +21,6 @@
  * workers than cores. */
 #define SPIN_YIELDS 2000u
 
-/* Why a call of the transport failed: the transport's sentence, or else the name of the error. */
-static const char *cause(int error)
-{
-	return mst_why()[0] != '\0' ? mst_why() : strerror(-error);
-}
-
 /* ---- the net ---- */
 
 /* Takes the transport of the server's listener. If the user has asked for one, it must be the
@@ -73,6 +67,7 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 				   .links_max = w->server_count,
 				   .views = w->server_count > 1,
 				   .spin_yields = SPIN_YIELDS };
+	struct mst_reason why;
 	int rc = choose_transport(l, how);
 
 	if (rc != 0)
@@ -82,10 +77,10 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 	uint32_t processes = l->transport->maps ? w->workers + w->server_count : 1;
 	cfg.spin_pauses = mst_spin_pauses_of(processes, mst_host_processors(""));
 	mst_fabric_follow(&fabric, &w->path);
-	rc = l->transport->net_open(&cfg, &l->net);
+	rc = l->transport->net_open(&cfg, &l->net, &why);
 	if (rc != 0)
 		return mst_reason_fail(l->failure, rc, "cannot open %s: %s", l->transport->scheme,
-				       cause(rc));
+				       mst_reason_or_errno(&why, rc));
 	return 0;
 }
 
@@ -129,7 +124,8 @@ static void lay_out(struct mst_links *l, struct mst_part *p, const struct mst_li
 	mst_part_place(p, l->rank);
 }
 
-static int no_link(struct mst_links *l, const struct mst_part *p, const char *address, int error)
+static int no_link(struct mst_links *l, const struct mst_part *p, const char *address, int error,
+		   const struct mst_reason *why)
 {
 	char name[MST_LINKS_NAME_LEN];
 
@@ -144,20 +140,23 @@ static int no_link(struct mst_links *l, const struct mst_part *p, const char *ad
 			name, l->transport->medium, address, l->rank);
 	return mst_reason_fail(l->failure, error,
 			       "cannot link rank %" PRIu32 " to %s's listener %.100s over %s: %s",
-			       l->rank, name, address, l->transport->scheme, cause(error));
+			       l->rank, name, address, l->transport->scheme,
+			       mst_reason_or_errno(why, error));
 }
 
 /* What peers map they do not write elsewhere: over such a transport results are copied. */
 static int register_result(struct mst_links *l, const struct mst_settings *s)
 {
+	struct mst_reason why;
+
 	if (s->result_into == NULL || l->transport->maps)
 		return 0;
 	int rc = mst_region_register_target(&l->net->domain, s->result_into,
-					    mst_settings_result_bytes(s), &l->result_into);
+					    mst_settings_result_bytes(s), &l->result_into, &why);
 	if (rc == 0)
 		return 0;
 	return mst_reason_fail(l->failure, rc, "options.result_into cannot be used over %s: %s",
-			       l->transport->scheme, cause(rc));
+			       l->transport->scheme, why.text);
 }
 
 /* Each server writes its part of the caller's memory, and no other. */
@@ -187,14 +186,15 @@ static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_
 		.unwanted = cfg->unwanted,
 		.ctx = cfg->ctx,
 	};
+	struct mst_reason why;
 
 	static_assert(sizeof(how.token) == sizeof(server->token), "one kind of token");
 	static_assert(sizeof(server->address) == MST_ADDRESS_LEN,
 		      "a welcome has room for any listener");
 	memcpy(how.token, server->token, sizeof(how.token));
-	int rc = l->transport->dial(l->net, &how, &p->link);
+	int rc = l->transport->dial(l->net, &how, &p->link, &why);
 	if (rc != 0)
-		return no_link(l, p, server->address, rc);
+		return no_link(l, p, server->address, rc, &why);
 	p->link->user = p;
 	return 0;
 }

@@ -65,8 +65,7 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 					       "start one with musterd or muster run, or set "
 					       "MUSTER_SERVER",
 					       server, from, seconds(s->settings->join_ns),
-					       proof.why.text[0] != '\0' ? proof.why.text
-									 : strerror(-rc));
+					       mst_reason_or_errno(&proof.why, rc));
 		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
 		left = mst_left_ns(deadline_ns);
 	}

@@ -32,6 +32,11 @@ __attribute__((format(printf, 3, 0))) static void compose(struct mst_reason *r, 
 	memcpy(r->text, text, strlen(text) + 1);
 }
 
+void mst_reason_clear(struct mst_reason *r)
+{
+	r->text[0] = '\0';
+}
+
 void mst_reason_vset(struct mst_reason *r, const char *fmt, va_list args)
 {
 	compose(r, 0, fmt, args);
@@ -68,4 +73,9 @@ int mst_reason_fail(struct mst_reason *r, int error, const char *fmt, ...)
 	compose(r, 0, fmt, args);
 	va_end(args);
 	return error;
+}
+
+const char *mst_reason_or_errno(const struct mst_reason *r, int error)
+{
+	return r->text[0] != '\0' ? r->text : strerror(-error);
 }

@@ -3,7 +3,8 @@
  * A sentence for people, of bounded length: what went wrong, with which figures, and what to do.
  *
  * What can fail for a reason that its error number does not tell takes a `struct mst_reason *why`
- * of its caller. It writes to it only if it fails, except where its prototype says otherwise.
+ * of its caller, as its last parameter. It writes to it only if it fails, except where its
+ * prototype says otherwise.
  * A message carries as much (common/wire/message.h), so no sentence has to be shortened for it.
  */
 #ifndef MST_COMMON_BASE_REASON_H
@@ -17,6 +18,9 @@
 struct mst_reason {
 	char text[MST_REASON_LEN];
 };
+
+/* Afterwards it says nothing. */
+void mst_reason_clear(struct mst_reason *r);
 
 /* Writes the sentence. One that is too long is cut after a character, and ends in "...". Arguments
  * may lie in @r itself: so a caller can say where what it was told has happened. */
@@ -34,5 +38,9 @@ void mst_reason_vadd(struct mst_reason *r, const char *fmt, va_list args)
 /* Writes the sentence of a failure. Return: @error, so that a caller can pass it up. */
 int mst_reason_fail(struct mst_reason *r, int error, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* What a call that failed with @error has said; where it has said nothing, what its error number
+ * says. Return: a text that is valid until @r is written to, or strerror() is called. */
+const char *mst_reason_or_errno(const struct mst_reason *r, int error);
 
 #endif

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "common/transport/transport.h"
-#include "common/transport/why.h"
 
 void mst_domain_fini(struct mst_domain *d)
 {
@@ -54,27 +53,28 @@ static const struct mst_region *overlapped(const struct mst_domain *d, const voi
 	return NULL;
 }
 
-static int check(const struct mst_domain *d, const void *base, size_t bytes)
+static int check(const struct mst_domain *d, const void *base, size_t bytes, struct mst_reason *why)
 {
 	if (bytes == 0)
-		return mst_fail(-EINVAL, "a region of 0 bytes cannot be registered");
+		return mst_reason_fail(why, -EINVAL, "a region of 0 bytes cannot be registered");
 	if (base == NULL || bytes - 1 > UINTPTR_MAX - (uintptr_t)base)
-		return mst_fail(-EINVAL, "%zu bytes at %p are no memory", bytes, base);
+		return mst_reason_fail(why, -EINVAL, "%zu bytes at %p are no memory", bytes, base);
 	const struct mst_region *other = overlapped(d, base, bytes);
 	if (other == NULL)
 		return 0;
-	return mst_fail(-EEXIST,
-			"%zu bytes at %p overlap a region that is registered already, %zu bytes at "
-			"%p: unregister that first, or register both as one",
-			bytes, base, other->bytes, (const void *)other->base);
+	return mst_reason_fail(
+		why, -EEXIST,
+		"%zu bytes at %p overlap a region that is registered already, %zu bytes at "
+		"%p: unregister that first, or register both as one",
+		bytes, base, other->bytes, (const void *)other->base);
 }
 
-static int add(struct mst_domain *d, struct mst_region *r)
+static int add(struct mst_domain *d, struct mst_region *r, struct mst_reason *why)
 {
-	int rc = check(d, r->base, r->bytes);
+	int rc = check(d, r->base, r->bytes, why);
 
 	if (rc == 0 && d->ops != NULL)
-		rc = d->ops->pin(d->ctx, r);
+		rc = d->ops->pin(d->ctx, r, why);
 	if (rc != 0)
 		return rc;
 	r->next = d->regions;
@@ -82,21 +82,22 @@ static int add(struct mst_domain *d, struct mst_region *r)
 	return 0;
 }
 
-static int enter(struct mst_domain *d, const struct mst_region *what, struct mst_region **out)
+static int enter(struct mst_domain *d, const struct mst_region *what, struct mst_region **out,
+		 struct mst_reason *why)
 {
-	mst_why_clear();
 	if (d->inherited)
-		return mst_fail(-EPERM, "a forked child registers no memory with the devices of "
-					"its parent: open a handle of its own");
+		return mst_reason_fail(why, -EPERM,
+				       "a forked child registers no memory with the devices of "
+				       "its parent: open a handle of its own");
 	struct mst_region *r = calloc(1, sizeof(*r));
 	if (r == NULL)
-		return mst_fail(-ENOMEM, "no memory for the record of a region");
+		return mst_reason_fail(why, -ENOMEM, "no memory for the record of a region");
 	r->domain = d;
 	r->base = what->base;
 	r->bytes = what->bytes;
 	r->target = what->target;
 	pthread_mutex_lock(&d->lock);
-	int rc = add(d, r);
+	int rc = add(d, r, why);
 	pthread_mutex_unlock(&d->lock);
 	if (rc != 0) {
 		free(r);
@@ -106,15 +107,17 @@ static int enter(struct mst_domain *d, const struct mst_region *what, struct mst
 	return 0;
 }
 
-int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct mst_region **out)
+int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct mst_region **out,
+			struct mst_reason *why)
 {
-	return enter(d, &(struct mst_region){ .base = base, .bytes = bytes }, out);
+	return enter(d, &(struct mst_region){ .base = base, .bytes = bytes }, out, why);
 }
 
 int mst_region_register_target(struct mst_domain *d, void *base, size_t bytes,
-			       struct mst_region **out)
+			       struct mst_region **out, struct mst_reason *why)
 {
-	return enter(d, &(struct mst_region){ .base = base, .bytes = bytes, .target = true }, out);
+	return enter(d, &(struct mst_region){ .base = base, .bytes = bytes, .target = true }, out,
+		     why);
 }
 
 static void drop(struct mst_domain *d, struct mst_region *r)
@@ -128,19 +131,19 @@ static void drop(struct mst_domain *d, struct mst_region *r)
 		d->ops->unpin(d->ctx, r);
 }
 
-int mst_region_unregister(struct mst_region *r)
+int mst_region_unregister(struct mst_region *r, struct mst_reason *why)
 {
-	mst_why_clear();
 	if (r == NULL)
 		return 0;
 	struct mst_domain *d = r->domain;
 	/* Acquire: pairs with the release in mst_region_take_back(). */
 	uint32_t lent = atomic_load_explicit(&r->lent, memory_order_acquire);
 	if (lent > 0 && !d->inherited)
-		return mst_fail(-EBUSY,
-				"%" PRIu32 " puts from the %zu bytes at %p are still on their way: "
-				"wait until they are sent",
-				lent, r->bytes, (void *)r->base);
+		return mst_reason_fail(why, -EBUSY,
+				       "%" PRIu32
+				       " puts from the %zu bytes at %p are still on their way: "
+				       "wait until they are sent",
+				       lent, r->bytes, (void *)r->base);
 	if (d->inherited) /* the domain frees the record with its own */
 		return 0;
 	pthread_mutex_lock(&d->lock);

@@ -26,6 +26,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
+
 #define MST_DEVICES_MAX 8u /* that a net's links go over at a time */
 
 struct mst_domain_ops;
@@ -53,16 +55,18 @@ struct mst_region {
 
 /* Makes [base, base + bytes) a region of the domain. It is registered with every device that the
  * net has, and with those that it opens later. Over memory that peers map it costs nothing.
- * Return: 0; with a sentence (mst_why()): -EINVAL 0 bytes, or beyond the end of memory; -EEXIST a
+ * Return: 0; with a sentence in @why: -EINVAL 0 bytes, or beyond the end of memory; -EEXIST a
  * part of it is registered already; -ENOTSUP see above; -EFAULT not all of it is mapped, or it is
  * mapped so that it cannot be pinned; -ENOMEM beyond what this process may lock, or the device has
  * no region left; -EPERM in a forked child. */
-int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct mst_region **out);
+int mst_region_register(struct mst_domain *d, void *base, size_t bytes, struct mst_region **out,
+			struct mst_reason *why);
 /* Registers memory that is only exported: the links that export it pin it, and no put names it. */
 int mst_region_register_target(struct mst_domain *d, void *base, size_t bytes,
-			       struct mst_region **out);
-/* 0; -EBUSY puts from it are on their way, see MST_SENT, and it stays registered. Accepts NULL. */
-int mst_region_unregister(struct mst_region *r);
+			       struct mst_region **out, struct mst_reason *why);
+/* 0; -EBUSY, with a sentence: puts from it are on their way, see MST_SENT, and it stays registered.
+ * Accepts NULL. */
+int mst_region_unregister(struct mst_region *r, struct mst_reason *why);
 
 /* ---- for transports ---- */
 
@@ -70,7 +74,7 @@ int mst_region_unregister(struct mst_region *r);
 struct mst_domain_ops {
 	/* Pins the region for every device there is, or for none; a target for none. 0, or -errno
 	 * with a sentence. */
-	int (*pin)(void *ctx, struct mst_region *r);
+	int (*pin)(void *ctx, struct mst_region *r, struct mst_reason *why);
 	void (*unpin)(void *ctx, struct mst_region *r);
 };
 

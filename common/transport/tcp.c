@@ -311,7 +311,7 @@ static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 			       "its name server (/etc/resolv.conf)?",
 			       address);
 	else if (proof != NULL)
-		proof->why.text[0] = '\0';
+		mst_reason_clear(&proof->why);
 	if (rc != 0)
 		return rc;
 	for (const struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next)

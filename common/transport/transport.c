@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/transport/transport.h"
 
-#include <stdarg.h>
 #include <string.h>
-
-#include "common/base/reason.h"
-#include "common/transport/why.h"
 
 /* In the order of MST_TRANSPORT_SCHEMES. */
 static const struct mst_transport *const transports[] = { &mst_shm, &mst_verbs, NULL };
@@ -31,26 +27,4 @@ const struct mst_transport *mst_transport_of(const char *address)
 			return transports[i];
 	}
 	return NULL;
-}
-
-static _Thread_local struct mst_reason why;
-
-const char *mst_why(void)
-{
-	return why.text;
-}
-
-void mst_why_clear(void)
-{
-	why.text[0] = '\0';
-}
-
-int mst_fail(int error, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	mst_reason_vset(&why, fmt, args);
-	va_end(args);
-	return error;
 }

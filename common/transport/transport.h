@@ -201,10 +201,11 @@ struct mst_net_event {
 	uint64_t cookie;
 };
 
-/* How links come in. No member is NULL. Failures are negative errno. */
+/* How links come in. No member is NULL. Failures are negative errno; for @why see
+ * struct mst_transport. */
 struct mst_link_listener_ops {
 	/* Opens a listener whose links will be attached to @net: they see what it publishes. */
-	int (*open)(struct mst_net *net, struct mst_link_listener **out);
+	int (*open)(struct mst_net *net, struct mst_link_listener **out, struct mst_reason *why);
 	/* Refuses who is not answered yet. No answer() is under way. Accepts NULL. */
 	void (*close)(struct mst_link_listener *listener);
 	/* A descriptor that polls readable when somebody may be asking for a link. */
@@ -214,16 +215,22 @@ struct mst_link_listener_ops {
 	 * cannot be taken. A caller that sends invalid data, goes silent, or is not expected by the
 	 * filter is dropped here and never seen. Several may be shown before the first is answered.
 	 * Never blocks. */
-	int (*next_request)(struct mst_link_listener *listener, struct mst_link_request *out);
+	int (*next_request)(struct mst_link_listener *listener, struct mst_link_request *out,
+			    struct mst_reason *why);
 	/* Lets the caller in (*out, to be attached), or sends it away (out NULL). -EPIPE it has
 	 * gone; -ENOMEM. The request is used up in any case. Any thread, at most MST_ANSWERS_MAX at
 	 * a time, while the listener's own thread goes on with next_request(). */
 	int (*answer)(struct mst_link_listener *listener, const struct mst_link_request *request,
-		      struct mst_link **out);
+		      struct mst_link **out, struct mst_reason *why);
 };
 
 /* One table per transport: no member but disown, arm and claim is NULL. Failures are negative
- * errno; mst_why() tells more. */
+ * errno.
+ *
+ * An operation that takes @why, which is never NULL, empties it first. If the operation fails @why
+ * then has a sentence without a full stop that says what happened, to whom, with which figures, and
+ * what to do; or it is still empty, where there is no more to say than the error number does. So a
+ * caller tells mst_reason_or_errno(). */
 struct mst_transport {
 	const char *scheme; /* "shm" */
 	const char *prefix; /* of its listeners' addresses: "/", "verbs:" */
@@ -238,7 +245,8 @@ struct mst_transport {
 
 	/* Opens a poller; publishes cfg->published_bytes of zeroed memory. Allocates all it will
 	 * need. */
-	int (*net_open)(const struct mst_net_cfg *cfg, struct mst_net **out);
+	int (*net_open)(const struct mst_net_cfg *cfg, struct mst_net **out,
+			struct mst_reason *why);
 	/* No link may be attached any more. Accepts NULL. */
 	void (*net_close)(struct mst_net *net);
 
@@ -247,10 +255,11 @@ struct mst_transport {
 	 * longer than its own timers allow; -ECANCELED unwanted; -EINVAL no such address, or lanes
 	 * beyond reason; -EPROTONOSUPPORT another version of the transport; -ENOSPC links_max;
 	 * -ENOMEM. */
-	int (*dial)(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
+	int (*dial)(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
+		    struct mst_reason *why);
 
 	/* From now on events of @link come from @net. -ENOSPC: links_max. */
-	int (*attach)(struct mst_net *net, struct mst_link *link);
+	int (*attach)(struct mst_net *net, struct mst_link *link, struct mst_reason *why);
 	/* No more events; its inbound region may still be read, and written for a while, but what
 	 * it exports is written no more. The peer may see it lost from now on. */
 	void (*detach)(struct mst_link *link);
@@ -320,10 +329,5 @@ const struct mst_transport *mst_transport_at(uint32_t index);
 const struct mst_transport *mst_transport_find(const char *scheme);
 /* By a listener's address; NULL: of no transport here. */
 const struct mst_transport *mst_transport_of(const char *address);
-
-/* What went wrong in this thread's last call that failed, as a sentence without a full stop that
- * says what happened, with which figures, and what to do. "" where there is no more to say than the
- * error number does. Valid until this thread's next call. */
-const char *mst_why(void);
 
 #endif

@@ -67,10 +67,11 @@ static void cut_off(struct mst_follower *f, int error, uint64_t now_ns)
 	note_peer(f, MST_NOTE_PEER_GONE, error);
 }
 
-static void lost(struct mst_follower *f, int error, uint64_t now_ns)
+/* There is no link any more, or none could be made. */
+static void lost(struct mst_follower *f, int error, const struct mst_reason *why, uint64_t now_ns)
 {
 	if (!f->cut_off && !f->peer.prompt)
-		mst_warn("the link with the leader is lost: %s", mst_peer_why(&f->peer, error));
+		mst_warn("the link with the leader is lost: %s", mst_reason_or_errno(why, error));
 	mst_peer_drop(&f->peer, now_ns);
 	if (!f->cut_off)
 		note_peer(f, MST_NOTE_PEER_LOST, error);
@@ -84,15 +85,16 @@ static void dial(struct mst_follower *f, const uint8_t *token, uint64_t now_ns)
 				.lanes = mst_peer_lanes(f->cfg.window),
 				.timeout_ns = f->cfg.lease_ns / DIAL_SHARE };
 	struct mst_link *link;
+	struct mst_reason why;
 
 	f->dials++;
 	if (f->cut_off)
 		return;
 	memcpy(how.token, token, sizeof(how.token));
 	mst_peer_drop(&f->peer, now_ns);
-	int rc = f->cfg.net->ops->dial(f->cfg.net, &how, &link);
+	int rc = f->cfg.net->ops->dial(f->cfg.net, &how, &link, &why);
 	if (rc != 0) { /* the link is lost, and could not be replaced */
-		lost(f, rc, now_ns);
+		lost(f, rc, &why, now_ns);
 		return;
 	}
 	mst_peer_use(&f->peer, link, now_ns);
@@ -113,7 +115,7 @@ static void follower_arrived(struct mst_decider *d, const struct mst_net_event *
 	if (f->peer.link != ev->link)
 		return;
 	if (ev->kind == MST_LOST)
-		lost(f, ev->error, now_ns);
+		lost(f, ev->error, &ev->link->why, now_ns);
 	else if (ev->kind == MST_ARRIVED && mst_peer_arrived(&f->peer, ev->imm) != 0)
 		cut_off(f, -EPROTO, now_ns);
 }
@@ -124,7 +126,7 @@ static bool follower_flush(struct mst_decider *d, uint64_t now_ns)
 	int rc = mst_peer_flush(&f->peer);
 
 	if (rc != 0 && rc != -EAGAIN)
-		lost(f, rc, now_ns);
+		lost(f, rc, &f->peer.link->why, now_ns);
 	return rc != -EAGAIN;
 }
 

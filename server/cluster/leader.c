@@ -79,7 +79,7 @@ static void peer_lost(struct mst_leader *l, uint32_t server, int error, uint64_t
 {
 	if (!l->gone[server] && !l->over)
 		mst_warn("the link with server %" PRIu32 " is lost: %s", server,
-			 mst_peer_why(&l->peer[server], error));
+			 mst_reason_or_errno(&l->peer[server].link->why, error));
 	mst_peer_drop(&l->peer[server], now_ns);
 	if (!l->gone[server])
 		note_peer(l, MST_NOTE_PEER_LOST, server, error);
@@ -102,7 +102,8 @@ static void peer_linked(struct mst_leader *l, const struct mst_request *request,
 
 	mst_peer_drop(&l->peer[server], now_ns);
 	l->offer[server] = request->peer.number;
-	int rc = l->gone[server] ? -ENOTCONN : l->cfg.net->ops->attach(l->cfg.net, link);
+	struct mst_reason unused; /* the notice has the error */
+	int rc = l->gone[server] ? -ENOTCONN : l->cfg.net->ops->attach(l->cfg.net, link, &unused);
 
 	if (rc != 0) {
 		link->ops->link_free(link);

@@ -83,13 +83,6 @@ void mst_peer_use(struct mst_peer *p, struct mst_link *link, uint64_t now_ns)
 	begin_to_miss(p, now_ns);
 }
 
-const char *mst_peer_why(const struct mst_peer *p, int error)
-{
-	const char *why = p->link != NULL ? p->link->why.text : mst_why();
-
-	return why[0] != '\0' ? why : strerror(-error);
-}
-
 void mst_peer_drop(struct mst_peer *p, uint64_t now_ns)
 {
 	let_go(p);

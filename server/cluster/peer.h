@@ -49,9 +49,6 @@ void mst_peer_fini(struct mst_peer *p); /* accepts zeroed memory */
 void mst_peer_use(struct mst_peer *p, struct mst_link *link, uint64_t now_ns);
 /* The link is lost: lets go of it. */
 void mst_peer_drop(struct mst_peer *p, uint64_t now_ns);
-/* Why the link is lost or could not be made: what the transport says, or else the error. Valid
- * until the next call. */
-const char *mst_peer_why(const struct mst_peer *p, int error);
 
 /* Is the other end to be given up? To be asked when all that has come has been taken. */
 bool mst_peer_is_over(struct mst_peer *p, uint64_t now_ns);

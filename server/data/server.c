@@ -154,7 +154,7 @@ static void shard_worked(void *ctx)
 	s->net->ops->wake(s->net);
 }
 
-static int open_data_path(struct mst_server *s)
+static int open_data_path(struct mst_server *s, struct mst_reason *why)
 {
 	struct mst_aggregator_up up = { .ctx = s,
 					.event = push_event,
@@ -165,7 +165,7 @@ static int open_data_path(struct mst_server *s)
 
 	s->cfg.net.published_bytes = mst_server_published(&s->cfg);
 	s->cfg.net.links_max = s->cfg.aggregator.workers + s->cfg.peers;
-	int rc = s->cfg.transport->net_open(&s->cfg.net, &s->net);
+	int rc = s->cfg.transport->net_open(&s->cfg.net, &s->net, why);
 	if (rc != 0)
 		return rc;
 	s->cfg.aggregator.published = s->net->published;
@@ -186,16 +186,18 @@ static int open_decider(struct mst_server *s)
 	return 0;
 }
 
-int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out)
+int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out,
+		   struct mst_reason *why)
 {
 	struct mst_server *s = calloc(1, sizeof(*s));
 
+	mst_reason_clear(why);
 	if (s == NULL)
 		return -ENOMEM;
 	s->cfg = *cfg;
 	int rc = alloc_rings(s);
 	if (rc == 0)
-		rc = open_data_path(s);
+		rc = open_data_path(s, why);
 	if (rc == 0)
 		rc = open_decider(s);
 	if (rc != 0) {
@@ -339,7 +341,8 @@ static void link_wanted(struct mst_server *s, struct mst_session *session)
 				       .who = session->who,
 				       .shard = s->cfg.aggregator.index };
 	bool wanted = s->decider->ops->wants(s->decider, session->who);
-	int rc = wanted ? s->net->ops->attach(s->net, session->link) : -ENOTCONN;
+	struct mst_reason unused; /* a session that was lost is told of by its error */
+	int rc = wanted ? s->net->ops->attach(s->net, session->link, &unused) : -ENOTCONN;
 
 	if (rc != 0) {
 		let_go(s, session);

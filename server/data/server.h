@@ -45,7 +45,9 @@ uint64_t mst_server_bytes(const struct mst_server_cfg *cfg);
 /* The bytes among those that it publishes. */
 uint64_t mst_server_published(const struct mst_server_cfg *cfg);
 
-int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out);
+/* Return: 0; or -errno, with @why as the transport's operations have it: emptied first. */
+int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out,
+		   struct mst_reason *why);
 /* Nobody steps it any more: ends and detaches every session, so that their links can be freed. */
 void mst_server_hang_up(struct mst_server *s);
 void mst_server_free(struct mst_server *s); /* accepts NULL; after mst_server_hang_up() */

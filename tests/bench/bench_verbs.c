@@ -28,10 +28,11 @@
 static const struct mst_transport *t;
 static const struct mst_lanes lanes = { LANE_BYTES, SMALL, 32, 32 }; /* credits as a job has */
 
+static struct mst_reason why; /* of the last call of the transport */
+
 static int fail(const char *what, int rc)
 {
-	fprintf(stderr, "bench_verbs: %s: %s\n", what,
-		*mst_why() != '\0' ? mst_why() : strerror(-rc));
+	fprintf(stderr, "bench_verbs: %s: %s\n", what, mst_reason_or_errno(&why, rc));
 	return EXIT_FAILURE;
 }
 
@@ -68,11 +69,11 @@ static int let_in(struct mst_net *net, struct mst_link_listener *listener, struc
 	struct mst_link_request request;
 	int rc;
 
-	while ((rc = t->listener->next_request(listener, &request)) == -EAGAIN)
+	while ((rc = t->listener->next_request(listener, &request, &why)) == -EAGAIN)
 		poll(&pfd, 1, 1000);
 	if (rc == 0)
-		rc = t->listener->answer(listener, &request, link);
-	return rc == 0 ? t->attach(net, *link) : rc;
+		rc = t->listener->answer(listener, &request, link, &why);
+	return rc == 0 ? t->attach(net, *link, &why) : rc;
 }
 
 /* The immediate says how large the answer is to be. */
@@ -82,11 +83,11 @@ static int serve(void)
 	struct mst_link *link = NULL;
 	struct mst_link_listener *listener = NULL;
 	struct mst_net *net;
-	int rc = t->net_open(&cfg, &net);
+	int rc = t->net_open(&cfg, &net, &why);
 
 	if (rc != 0)
 		return fail("cannot open", rc);
-	rc = t->listener->open(net, &listener);
+	rc = t->listener->open(net, &listener, &why);
 	if (rc != 0)
 		return fail("cannot open a listener", rc);
 	printf("%s\n", listener->address);
@@ -150,11 +151,11 @@ static int dial(const char *address, size_t bytes, uint32_t count)
 	struct mst_dial how = { .address = address, .lanes = lanes, .timeout_ns = PATIENCE_NS };
 	struct mst_link *link;
 	struct mst_net *net;
-	int rc = t->net_open(&cfg, &net);
+	int rc = t->net_open(&cfg, &net, &why);
 
 	if (rc != 0)
 		return fail("cannot open", rc);
-	rc = t->dial(net, &how, &link);
+	rc = t->dial(net, &how, &link, &why);
 	if (rc != 0)
 		return fail("cannot dial", rc);
 	memset(link->outbound, 1, bytes);

@@ -82,18 +82,19 @@ static uint32_t rank_of(const struct mst_link *link)
 	return session != NULL ? session->who.rank : 0;
 }
 
-static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
-	int rc = real->net_open(cfg, out);
+	int rc = real->net_open(cfg, out, why);
 
 	if (rc == 0)
 		(*out)->ops = &probe;
 	return rc;
 }
 
-static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out,
+		struct mst_reason *why)
 {
-	int rc = real->dial(net, how, out);
+	int rc = real->dial(net, how, out, why);
 
 	if (rc == 0)
 		(*out)->ops = &probe;
@@ -101,9 +102,9 @@ static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link
 }
 
 static int answer(struct mst_link_listener *listener, const struct mst_link_request *request,
-		  struct mst_link **out)
+		  struct mst_link **out, struct mst_reason *why)
 {
-	int rc = real->listener->answer(listener, request, out);
+	int rc = real->listener->answer(listener, request, out, why);
 
 	if (rc == 0 && out != NULL)
 		(*out)->ops = &probe;

@@ -51,7 +51,7 @@ static int net_open(struct link_end *s)
 	struct mst_net_cfg cfg = { .published_bytes = PUBLISHED, .links_max = 1 };
 
 	s->net = NULL;
-	s->opened = shm->net_open(&cfg, &s->net);
+	s->opened = shm->net_open(&cfg, &s->net, UT_UNREAD);
 	scenario_holds((s->opened == 0) == (s->net != NULL), "a failed net is no net");
 	return s->opened;
 }
@@ -125,7 +125,7 @@ static void *connector_main(void *arg)
 	faulty_enter(CONNECTOR);
 	if (net_open(s) == 0) {
 		dial.address = atomic_load(&m->address);
-		s->linked = shm->dial(s->net, &dial, &s->link);
+		s->linked = shm->dial(s->net, &dial, &s->link, UT_UNREAD);
 		scenario_holds((s->linked == 0) == (s->link != NULL), "a failed dial, no link");
 		if (s->linked == 0)
 			converse(s, true);
@@ -143,16 +143,16 @@ static void let_in(struct meeting *m)
 	struct mst_link_request request;
 
 	while (!atomic_load(&m->gone)) {
-		if (shm->listener->next_request(m->listener, &request) != 0) {
+		if (shm->listener->next_request(m->listener, &request, UT_UNREAD) != 0) {
 			mst_sleep_ns(MST_MS / 4);
 			continue;
 		}
 		struct mst_link *link = NULL;
-		s->linked = shm->listener->answer(m->listener, &request, &link);
+		s->linked = shm->listener->answer(m->listener, &request, &link, UT_UNREAD);
 		scenario_holds((s->linked == 0) == (link != NULL), "a failed answer, no link");
 		if (s->linked != 0)
 			continue;
-		s->linked = shm->attach(s->net, link);
+		s->linked = shm->attach(s->net, link, UT_UNREAD);
 		if (s->linked == 0)
 			s->link = link;
 		else
@@ -164,7 +164,7 @@ static void let_in(struct meeting *m)
 static int open_listener(struct meeting *m)
 {
 	struct mst_link_listener *listener = NULL;
-	int rc = shm->listener->open(m->acceptor.net, &listener);
+	int rc = shm->listener->open(m->acceptor.net, &listener, UT_UNREAD);
 
 	scenario_holds((rc == 0) == (listener != NULL), "a failed listener is no listener");
 	m->listener = listener;

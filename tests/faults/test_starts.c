@@ -99,7 +99,7 @@ static void start_server(void)
 	struct mst_server *s = NULL;
 
 	faulty_enter(STARTER);
-	int rc = mst_server_new(&cfg, &s);
+	int rc = mst_server_new(&cfg, &s, UT_UNREAD);
 	faulty_enter(FAULTY_NOBODY);
 	scenario_holds((rc == 0) == (s != NULL), "a failure gives nothing");
 	scenario_holds(rc == 0 || faulty_struck(), "without a fault it starts");

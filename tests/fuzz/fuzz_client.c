@@ -214,6 +214,7 @@ static void open_shard(struct fuzz_server *s, uint32_t k, struct handle_part *pa
 {
 	bool last = k == s->count - 1;
 	struct fuzz_shard *shard = &s->shard[k];
+	struct mst_reason unused;
 	struct mst_lane_figures figures = {
 		last ? ELEMS : PART, 4, 4, SLOTS, WORKERS, s->count > 1
 	};
@@ -223,7 +224,7 @@ static void open_shard(struct fuzz_server *s, uint32_t k, struct handle_part *pa
 	struct mst_lanes lanes = { shard->layout.up_bytes, shard->layout.down_bytes, 8, 8 };
 	pipe_net_init(&shard->net, BUFFERS * stride);
 	pipe_link_init(&shard->acceptor, &shard->connector, &lanes, &shard->net);
-	pipe_transport.attach(&shard->net.net, &shard->acceptor.link);
+	pipe_transport.attach(&shard->net.net, &shard->acceptor.link, &unused);
 	*part = (struct handle_part){ &shard->connector, &shard->layout, s->elems, figures.elems };
 	s->elems += figures.elems;
 }

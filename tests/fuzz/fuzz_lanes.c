@@ -105,6 +105,7 @@ static void admitted(struct lanes_world *w, struct mst_identity who)
 	struct pipe_net *net = (struct pipe_net *)mst_server_net(w->server);
 	struct mst_lanes both = lanes(w);
 	struct fuzz_session *g = w->session;
+	struct mst_reason unused;
 
 	while (g->in_use)
 		g++;
@@ -114,7 +115,7 @@ static void admitted(struct lanes_world *w, struct mst_identity who)
 	g->session.link = &g->acceptor.link;
 	w->now[who.rank] = g;
 	if (who.rank == HOSTILE)
-		pipe_transport.attach(&w->nowhere.net, &g->connector.link);
+		pipe_transport.attach(&w->nowhere.net, &g->connector.link, &unused);
 	w->headers = who.rank == HOSTILE ? 0 : w->headers;
 	r.session = &g->session;
 	request(w, &r);
@@ -347,11 +348,13 @@ static void configure(struct lanes_world *w, struct fuzz_input *in)
 
 static void begin(struct lanes_world *w, struct fuzz_input *in)
 {
+	struct mst_reason unused;
+
 	memset(w, 0, sizeof(*w));
 	w->out = (struct muster_outcome)MUSTER_OUTCOME;
 	configure(w, in);
 	pipe_net_init(&w->nowhere, 0);
-	MST_ASSERT(mst_server_new(&w->cfg, &w->server) == 0);
+	MST_ASSERT(mst_server_new(&w->cfg, &w->server, &unused) == 0);
 	join(w, HOSTILE);
 	join(w, HONEST);
 	run(w);

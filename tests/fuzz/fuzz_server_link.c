@@ -430,9 +430,11 @@ static void configure(struct server_link_world *w, struct fuzz_input *in)
 
 static void begin(struct server_link_world *w, struct fuzz_input *in)
 {
+	struct mst_reason unused;
+
 	memset(w, 0, sizeof(*w));
 	configure(w, in);
-	MST_ASSERT(mst_server_new(&w->cfg, &w->server) == 0);
+	MST_ASSERT(mst_server_new(&w->cfg, &w->server, &unused) == 0);
 	line_up(w);
 	send_ack(w, 0);
 	for (uint32_t rank = 0; rank < WORKERS; rank++)

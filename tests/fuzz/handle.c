@@ -54,6 +54,7 @@ static void add_part(struct muster *m, const struct handle_part *part)
 {
 	struct mst_part *p = &m->links.part[m->links.count];
 	struct mst_welcome_server *s = &m->session.welcome.server[m->links.count];
+	struct mst_reason unused;
 
 	*p = (struct mst_part){ .link = &part->link->link,
 				.layout = *part->layout,
@@ -65,7 +66,7 @@ static void add_part(struct muster *m, const struct handle_part *part)
 	s->first = part->first;
 	s->count = part->count;
 	m->session.welcome.server_count = ++m->links.count;
-	pipe_transport.attach(m->links.net, p->link);
+	pipe_transport.attach(m->links.net, p->link, &unused);
 }
 
 void handle_init(struct handle *h, const struct handle_figures *f, const struct handle_part *parts,

@@ -86,11 +86,12 @@ void pipe_link_fini(struct pipe_link *acceptor, struct pipe_link *connector)
 
 /* ---- the table ---- */
 
-static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
 	struct pipe_net *n = malloc(sizeof(*n));
 
 	MST_ASSERT(n != NULL);
+	mst_reason_clear(why);
 	pipe_net_init(n, cfg->published_bytes);
 	*out = &n->net;
 	return 0;
@@ -106,20 +107,23 @@ static void net_close(struct mst_net *net)
 	free(n);
 }
 
-static int attach(struct mst_net *net, struct mst_link *link)
+static int attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why)
 {
+	mst_reason_clear(why);
 	((struct pipe_link *)link)->net = (struct pipe_net *)net;
 	return 0;
 }
 
-static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out,
+		struct mst_reason *why)
 {
 	(void)how;
+	mst_reason_clear(why);
 	if (pipe_answers == NULL)
 		return -ECONNREFUSED;
 	*out = pipe_answers;
 	pipe_answers = NULL;
-	return attach(net, *out);
+	return attach(net, *out, why);
 }
 
 /* What is queued of the link is taken back: nothing of it may come any more. */

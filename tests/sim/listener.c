@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "common/transport/why.h"
 #include "tests/sim/net_state.h"
 
 #define UNWANTED_EVERY_NS (50 * MST_MS) /* the dialler is asked */
@@ -109,12 +108,12 @@ struct mst_origin sim_origin(const struct sim_process *p)
 }
 
 static int open_listener(const struct mst_transport *ops, struct mst_net *net,
-			 struct mst_link_listener **out)
+			 struct mst_link_listener **out, struct mst_reason *why)
 {
 	struct sim_nets *nets = sim_nets();
 	struct sim_listener *d = sim_alloc(sizeof(*d));
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	d->listener.ops = ops;
 	d->net = (struct sim_net *)net;
 	d->process = d->net->process;
@@ -127,14 +126,14 @@ static int open_listener(const struct mst_transport *ops, struct mst_net *net,
 	return 0;
 }
 
-static int open_near(struct mst_net *net, struct mst_link_listener **out)
+static int open_near(struct mst_net *net, struct mst_link_listener **out, struct mst_reason *why)
 {
-	return open_listener(&sim_near, net, out);
+	return open_listener(&sim_near, net, out, why);
 }
 
-static int open_far(struct mst_net *net, struct mst_link_listener **out)
+static int open_far(struct mst_net *net, struct mst_link_listener **out, struct mst_reason *why)
 {
-	return open_listener(&sim_far, net, out);
+	return open_listener(&sim_far, net, out, why);
 }
 
 static void refuse_all(const struct sim_listener *listener)
@@ -171,13 +170,14 @@ static struct sim_call *first_that_waits(const struct sim_listener *d)
 	return first;
 }
 
-static int listener_next_request(struct mst_link_listener *listener, struct mst_link_request *out)
+static int listener_next_request(struct mst_link_listener *listener, struct mst_link_request *out,
+				 struct mst_reason *why)
 {
 	const struct sim_listener *d = (const struct sim_listener *)listener;
 	struct sim_call *first;
 	struct mst_origin from;
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (d->process->dead)
 		return -EAGAIN;
 	while ((first = first_that_waits(d)) != NULL) {
@@ -222,12 +222,13 @@ static void show_again(const struct sim_call *let_in)
 }
 
 static int listener_answer(struct mst_link_listener *listener,
-			   const struct mst_link_request *request, struct mst_link **out)
+			   const struct mst_link_request *request, struct mst_link **out,
+			   struct mst_reason *why)
 {
 	const struct sim_listener *d = (const struct sim_listener *)listener;
 	struct sim_call *c = request->caller;
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (d->process->dead)
 		return out != NULL ? -EPIPE : 0;
 	MST_ASSERT(c->state == CALL_SEEN && c->listener == d);
@@ -324,7 +325,7 @@ void sim_listeners_die(struct sim_process *p)
 
 /* ---- dialling ---- */
 
-static int check(const struct sim_net *net, const struct mst_dial *dial)
+static int check(const struct sim_net *net, const struct mst_dial *dial, struct mst_reason *why)
 {
 	size_t scheme = strlen(net->net.ops->scheme);
 	const struct mst_lanes *l = &dial->lanes;
@@ -338,9 +339,9 @@ static int check(const struct sim_net *net, const struct mst_dial *dial)
 	    l->up_credits > SIM_CREDITS_MAX || l->down_credits > SIM_CREDITS_MAX)
 		return -EINVAL;
 	if (dial->export.region != NULL && net->net.ops->maps)
-		return mst_fail(-ENOTSUP, "a peer of this world maps what it writes");
+		return mst_reason_fail(why, -ENOTSUP, "a peer of this world maps what it writes");
 	if (dial->export.region != NULL && !mst_region_may_export(&dial->export, l->down_bytes))
-		return mst_fail(-EINVAL, "no such part of a region, or of a lane");
+		return mst_reason_fail(why, -EINVAL, "no such part of a region, or of a lane");
 	return net->process->dead ? -ECONNREFUSED : 0;
 }
 
@@ -389,13 +390,14 @@ static int await(struct sim_call *c, const struct mst_dial *dial)
 	return 0;
 }
 
-int sim_listener_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out)
+int sim_listener_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out,
+		      struct mst_reason *why)
 {
 	struct sim_net *net = (struct sim_net *)n;
 	int rc;
 
-	mst_why_clear();
-	rc = check(net, dial);
+	mst_reason_clear(why);
+	rc = check(net, dial, why);
 	if (rc < 0)
 		return rc;
 	struct sim_call *c = call_new(net, dial);
@@ -408,7 +410,7 @@ int sim_listener_dial(struct mst_net *n, const struct mst_dial *dial, struct mst
 		rc = c->given_up ? -ECONNREFUSED : c->rc; /* it died as the answer came */
 	if (rc < 0)
 		return rc;
-	rc = sim_net_attach(n, &c->session->connector.link);
+	rc = sim_net_attach(n, &c->session->connector.link, why);
 	if (rc == 0)
 		*out = &c->session->connector.link;
 	else

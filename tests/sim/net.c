@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/assert.h"
-#include "common/transport/why.h"
 #include "tests/sim/net_state.h"
 
 #define SLEEP_MAX_NS MST_SECOND /* then look again */
@@ -115,11 +114,11 @@ void sim_links_break(struct sim_process *p, struct sim_process *q)
 /* ---- nets ---- */
 
 static int open_net(const struct mst_transport *ops, const struct mst_net_cfg *cfg,
-		    struct mst_net **out)
+		    struct mst_net **out, struct mst_reason *why)
 {
 	struct sim_net *net;
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (cfg->published_bytes > SIM_BYTES_MAX)
 		return -EINVAL;
 	MST_ASSERT(sim_self() != NULL);
@@ -135,14 +134,14 @@ static int open_net(const struct mst_transport *ops, const struct mst_net_cfg *c
 	return 0;
 }
 
-static int open_near(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int open_near(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
-	return open_net(&sim_near, cfg, out);
+	return open_net(&sim_near, cfg, out, why);
 }
 
-static int open_far(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int open_far(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
-	return open_net(&sim_far, cfg, out);
+	return open_net(&sim_far, cfg, out, why);
 }
 
 /* What it published stays as it is: somebody who maps it may still look. */
@@ -153,13 +152,13 @@ static void net_close(struct mst_net *n)
 		mst_domain_fini(&n->domain);
 }
 
-int sim_net_attach(struct mst_net *n, struct mst_link *link)
+int sim_net_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *why)
 {
 	struct sim_net *net = (struct sim_net *)n;
 	struct sim_end *e = (struct sim_end *)link;
 
 	MST_ASSERT(e->state == SIM_END_IDLE && !e->freed);
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (net->link_count == net->cfg.links_max)
 		return -ENOSPC;
 	e->net = net;

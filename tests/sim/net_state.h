@@ -178,12 +178,13 @@ const struct sim_net_watch *sim_nets_watch(void);
 
 /* When does the path between these two move again? 0: it does. @q may be NULL: nobody. */
 uint64_t sim_path_free_at(const struct sim_process *p, const struct sim_process *q);
-int sim_net_attach(struct mst_net *net, struct mst_link *link);
+int sim_net_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why);
 
 /* ---- listener.c ---- */
 
 extern const struct mst_link_listener_ops sim_near_listener, sim_far_listener;
-int sim_listener_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
+int sim_listener_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
+		      struct mst_reason *why);
 void sim_listeners_die(struct sim_process *p);
 
 #endif

@@ -57,19 +57,19 @@ static void host_main(void *arg)
 	struct mst_link *link;
 	int rc;
 
-	MST_ASSERT(s->t->net_open(&cfg, &s->host_net) == 0);
-	MST_ASSERT(s->t->listener->open(s->host_net, &listener) == 0);
+	MST_ASSERT(s->t->net_open(&cfg, &s->host_net, UT_UNREAD) == 0);
+	MST_ASSERT(s->t->listener->open(s->host_net, &listener, UT_UNREAD) == 0);
 	memcpy(s->address, listener->address, sizeof(s->address));
 	for (int i = 0; i < 100 && !s->let_in && !sim_self()->dead; i++) {
 		(void)sim_wait(&sim_self()->control, 20 * MST_MS);
-		rc = s->t->listener->next_request(listener, &request);
+		rc = s->t->listener->next_request(listener, &request, UT_UNREAD);
 		if (rc == 0)
-			rc = s->t->listener->answer(listener, &request, &link);
+			rc = s->t->listener->answer(listener, &request, &link, UT_UNREAD);
 		s->let_in = rc == 0;
 		CU_ASSERT(rc == 0 || rc == -EAGAIN || rc == -EPIPE);
 	}
 	if (s->let_in) {
-		CU_ASSERT_EQUAL(s->t->attach(s->host_net, link), 0);
+		CU_ASSERT_EQUAL(s->t->attach(s->host_net, link, UT_UNREAD), 0);
 		s->lost = is_lost(s->host_net, link);
 		leave(link);
 	}
@@ -89,7 +89,7 @@ static void dialer_main(void *arg)
 	struct mst_link *link;
 	struct mst_net *net;
 
-	MST_ASSERT(s->t->net_open(&cfg, &net) == 0);
+	MST_ASSERT(s->t->net_open(&cfg, &net, UT_UNREAD) == 0);
 	while (s->address[0] == '\0')
 		sim_sleep(MST_MS);
 	if (s->host_dies || s->dialer_dies)
@@ -101,7 +101,7 @@ static void dialer_main(void *arg)
 				 .lanes = { 64, 64, 4, 4 },
 				 .timeout_ns = 10 * MST_SECOND };
 	uint64_t begin_ns = sim_now();
-	s->dialled = s->t->dial(net, &dial, &link);
+	s->dialled = s->t->dial(net, &dial, &link, UT_UNREAD);
 	s->took_ns = sim_now() - begin_ns;
 	if (s->dialled == 0) {
 		s->dialer_lost = is_lost(net, link);

@@ -42,13 +42,13 @@ static void accept_main(void *arg)
 	struct mst_link_request request;
 	struct mst_link_listener *listener;
 
-	MST_ASSERT(s->t->net_open(&cfg, &s->a_net) == 0);
-	MST_ASSERT(s->t->listener->open(s->a_net, &listener) == 0);
+	MST_ASSERT(s->t->net_open(&cfg, &s->a_net, UT_UNREAD) == 0);
+	MST_ASSERT(s->t->listener->open(s->a_net, &listener, UT_UNREAD) == 0);
 	memcpy(s->address, listener->address, sizeof(s->address));
-	while (s->t->listener->next_request(listener, &request) == -EAGAIN)
+	while (s->t->listener->next_request(listener, &request, UT_UNREAD) == -EAGAIN)
 		(void)sim_wait(&sim_self()->control, MST_SECOND);
-	MST_ASSERT(s->t->listener->answer(listener, &request, &s->a_link) == 0);
-	MST_ASSERT(s->t->attach(s->a_net, s->a_link) == 0);
+	MST_ASSERT(s->t->listener->answer(listener, &request, &s->a_link, UT_UNREAD) == 0);
+	MST_ASSERT(s->t->attach(s->a_net, s->a_link, UT_UNREAD) == 0);
 	s->accepts(s);
 	drop(&s->a_link, true);
 	s->t->listener->close(listener);
@@ -67,11 +67,11 @@ static void connect_main(void *arg)
 	struct net_stage *s = arg;
 	struct mst_net_cfg cfg = { .links_max = 2 };
 
-	MST_ASSERT(s->t->net_open(&cfg, &s->c_net) == 0);
+	MST_ASSERT(s->t->net_open(&cfg, &s->c_net, UT_UNREAD) == 0);
 	while (s->address[0] == '\0')
 		sim_sleep(MST_MS);
 	struct mst_dial dial = dial_to(s);
-	MST_ASSERT(s->t->dial(s->c_net, &dial, &s->c_link) == 0);
+	MST_ASSERT(s->t->dial(s->c_net, &dial, &s->c_link, UT_UNREAD) == 0);
 	s->connects(s);
 	drop(&s->c_link, true);
 	s->t->net_close(s->c_net);
@@ -442,7 +442,7 @@ static void dies_in_its_put(struct net_stage *s)
 	memset(s->c_link->outbound, 9, BYTES);
 	int rc = put_word(s->c_link, 9);
 	CU_ASSERT(rc == 1 || rc == -EPIPE);
-	CU_ASSERT_EQUAL(s->t->dial(s->c_net, &dial, &other), -ECONNREFUSED);
+	CU_ASSERT_EQUAL(s->t->dial(s->c_net, &dial, &other, UT_UNREAD), -ECONNREFUSED);
 	CU_ASSERT_EQUAL(s->t->poll(s->c_net, &ev, 1), 1);
 	CU_ASSERT_EQUAL(ev.kind, MST_LOST);
 	CU_ASSERT_EQUAL(s->t->poll(s->c_net, &ev, 1), 0);

@@ -38,7 +38,7 @@ static int try_to_open(void)
 {
 	struct mst_net_cfg cfg = { .links_max = 1 };
 	struct mst_net *net;
-	int rc = transport->net_open(&cfg, &net);
+	int rc = transport->net_open(&cfg, &net, UT_UNREAD);
 
 	if (rc == 0)
 		transport->net_close(net);

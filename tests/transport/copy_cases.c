@@ -62,7 +62,8 @@ static void each_source_is_copied_once_or_not_at_all(void)
 	struct mst_region *r = NULL;
 
 	CU_ASSERT_EQUAL_FATAL(
-		mst_region_register(&w.net->domain, registered, sizeof(registered), &r), 0);
+		mst_region_register(&w.net->domain, registered, sizeof(registered), &r, UT_UNREAD),
+		0);
 	for (enum source source = ELSEWHERE; source < SOURCES; source++) {
 		const uint8_t *at[SOURCES] = { own, (uint8_t *)link->outbound + 100,
 					       w.net->published, registered };
@@ -74,7 +75,7 @@ static void each_source_is_copied_once_or_not_at_all(void)
 		put_of(&w, &put);
 		CU_ASSERT_EQUAL(link->copied - before, is_copied(source) ? BYTES : 0);
 	}
-	CU_ASSERT_EQUAL(mst_region_unregister(r), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0);
 	world_close(&w);
 }
 

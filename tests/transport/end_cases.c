@@ -119,7 +119,8 @@ static void one_that_is_let_in_may_be_freed_unattached(void)
 
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(transport->listener->answer(w.listener, &request, &link), 0);
+	CU_ASSERT_EQUAL_FATAL(transport->listener->answer(w.listener, &request, &link, UT_UNREAD),
+			      0);
 	transport->link_free(link);
 	int rc = peer_hear(w.peer[0]).rc;
 	if (rc == 0)

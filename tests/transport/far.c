@@ -92,12 +92,13 @@ static void net_close(struct mst_net *n)
 	free(net);
 }
 
-static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
 	struct far_net *net = calloc(1, sizeof(*net));
 	struct mst_net_cfg inner = *cfg;
 	int rc = -ENOMEM;
 
+	mst_reason_clear(why);
 	if (net == NULL)
 		return -ENOMEM;
 	net->net.ops = &far;
@@ -109,7 +110,7 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 		net->net.published = memory_new(cfg->published_bytes);
 	net->net.published_bytes = cfg->published_bytes;
 	if (net->link != NULL && (net->net.published != NULL || cfg->published_bytes == 0))
-		rc = mst_shm.net_open(&inner, &net->inner);
+		rc = mst_shm.net_open(&inner, &net->inner, why);
 	if (rc != 0) {
 		net_close(&net->net);
 		return rc;
@@ -184,11 +185,11 @@ static void enter(struct far_net *net, struct far_link *l)
 	net->link[net->link_count++] = l;
 }
 
-static int attach(struct mst_net *n, struct mst_link *link)
+static int attach(struct mst_net *n, struct mst_link *link, struct mst_reason *why)
 {
 	struct far_net *net = (struct far_net *)n;
 	struct far_link *l = (struct far_link *)link;
-	int rc = mst_shm.attach(net->inner, l->inner);
+	int rc = mst_shm.attach(net->inner, l->inner, why);
 
 	if (rc == 0)
 		enter(net, l);
@@ -211,7 +212,8 @@ static void detach(struct mst_link *link)
 	l->net = NULL;
 }
 
-static int dial(struct mst_net *n, const struct mst_dial *how, struct mst_link **out)
+static int dial(struct mst_net *n, const struct mst_dial *how, struct mst_link **out,
+		struct mst_reason *why)
 {
 	struct far_net *net = (struct far_net *)n;
 	struct mst_dial inner_how = *how;
@@ -219,6 +221,7 @@ static int dial(struct mst_net *n, const struct mst_dial *how, struct mst_link *
 	struct mst_link *inner;
 	struct far_link *l;
 
+	mst_reason_clear(why);
 	if (how->export.region != NULL &&
 	    !mst_region_may_export(&how->export, how->lanes.down_bytes))
 		return -EINVAL;
@@ -228,7 +231,7 @@ static int dial(struct mst_net *n, const struct mst_dial *how, struct mst_link *
 		export = far_export_new(how);
 	inner_how.address = how->address + strlen(SCHEME);
 	inner_how.export = (struct mst_export){ 0 };
-	int rc = mst_shm.dial(net->inner, &inner_how, &inner);
+	int rc = mst_shm.dial(net->inner, &inner_how, &inner, why);
 	if (rc == 0)
 		rc = link_new(inner, true, 0, &l);
 	if (rc != 0) {
@@ -258,15 +261,16 @@ static int view(struct mst_link *link, enum mst_view what, size_t offset, size_t
 
 /* ---- listeners ---- */
 
-static int listener_open(struct mst_net *n, struct mst_link_listener **out)
+static int listener_open(struct mst_net *n, struct mst_link_listener **out, struct mst_reason *why)
 {
 	struct far_listener *d = calloc(1, sizeof(*d));
 
+	mst_reason_clear(why);
 	if (d == NULL)
 		return -ENOMEM;
 	d->net = (struct far_net *)n;
 	d->listener.ops = &far;
-	int rc = mst_shm.listener->open(d->net->inner, &d->inner);
+	int rc = mst_shm.listener->open(d->net->inner, &d->inner, why);
 	if (rc != 0) {
 		free(d);
 		return rc;
@@ -292,22 +296,24 @@ static int listener_fd(const struct mst_link_listener *listener)
 	return mst_shm.listener->fd(((const struct far_listener *)listener)->inner);
 }
 
-static int listener_next_request(struct mst_link_listener *listener, struct mst_link_request *out)
+static int listener_next_request(struct mst_link_listener *listener, struct mst_link_request *out,
+				 struct mst_reason *why)
 {
-	return mst_shm.listener->next_request(((struct far_listener *)listener)->inner, out);
+	return mst_shm.listener->next_request(((struct far_listener *)listener)->inner, out, why);
 }
 
 static int listener_answer(struct mst_link_listener *listener,
-			   const struct mst_link_request *request, struct mst_link **out)
+			   const struct mst_link_request *request, struct mst_link **out,
+			   struct mst_reason *why)
 {
 	struct far_listener *d = (struct far_listener *)listener;
 	struct mst_link *inner;
 	struct far_link *l;
 
 	if (out == NULL)
-		return mst_shm.listener->answer(d->inner, request, NULL);
+		return mst_shm.listener->answer(d->inner, request, NULL, why);
 	struct far_export *export = far_export_find(d->listener.address, request->token);
-	int rc = mst_shm.listener->answer(d->inner, request, &inner);
+	int rc = mst_shm.listener->answer(d->inner, request, &inner, why);
 	if (rc == 0)
 		rc = link_new(inner, false, d->net->outbound_max, &l);
 	if (rc == 0) {

@@ -15,7 +15,8 @@ static void request_shows_token_and_lanes(void)
 	struct mst_link_request request;
 
 	memset(token, 7, sizeof(token));
-	CU_ASSERT_EQUAL(transport->listener->next_request(w.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(transport->listener->next_request(w.listener, &request, UT_UNREAD),
+			-EAGAIN);
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(memcmp(request.token, token, sizeof(token)), 0);
@@ -23,10 +24,11 @@ static void request_shows_token_and_lanes(void)
 	CU_ASSERT_EQUAL(request.lanes.down_bytes, 70000);
 	CU_ASSERT_EQUAL(request.lanes.up_credits, 5);
 	CU_ASSERT_EQUAL(request.lanes.down_credits, 9);
-	CU_ASSERT_EQUAL_FATAL(transport->listener->answer(w.listener, &request, &w.link[0]), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		transport->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(w.link[0]->lanes.down_bytes, 70000);
 	CU_ASSERT_PTR_NULL(w.link[0]->user);
-	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[0]), 0);
+	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[0], UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 0);
 	world_close(&w);
 }
@@ -41,7 +43,7 @@ static void one_sent_away_hears_so(void)
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(request.token[0], 8);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, NULL), 0);
+	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, NULL, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -EACCES);
 	CU_ASSERT_TRUE(world_join(&w, 0, &usual_lanes)); /* it may come again */
 	world_close(&w);
@@ -59,13 +61,15 @@ static void answers_may_come_in_any_order(void)
 		CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request[i]), 0);
 		CU_ASSERT_EQUAL(request[i].token[0], i);
 	}
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[2], &w.link[2]), 0);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[0], NULL), 0);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[1], &w.link[1]), 0);
+	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[2], &w.link[2], UT_UNREAD),
+			0);
+	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[0], NULL, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[1], &w.link[1], UT_UNREAD),
+			0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -EACCES);
 	for (int i = 1; i < 3; i++) {
 		CU_ASSERT_EQUAL(peer_hear(w.peer[i]).rc, 0);
-		CU_ASSERT_EQUAL(transport->attach(w.net, w.link[i]), 0);
+		CU_ASSERT_EQUAL(transport->attach(w.net, w.link[i], UT_UNREAD), 0);
 	}
 	world_close(&w);
 }
@@ -93,7 +97,8 @@ static void no_answer_times_out(void)
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -ETIMEDOUT);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, &w.link[0]), -EPIPE);
+	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD),
+			-EPIPE);
 	CU_ASSERT_PTR_NULL(w.link[0]);
 	world_close(&w);
 }
@@ -110,7 +115,8 @@ static void dial_that_is_not_wanted_any_more_ends(void)
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -ECANCELED);
 	CU_ASSERT(mst_now_ns() - begin < call.timeout_ns / 2);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, &w.link[0]), -EPIPE);
+	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD),
+			-EPIPE);
 	world_close(&w);
 }
 
@@ -138,14 +144,15 @@ static void links_max_is_kept(void)
 	CU_ASSERT_TRUE_FATAL(world_join(&w, 0, &usual_lanes));
 	peer_tell(w.peer[1], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(transport->listener->answer(w.listener, &request, &w.link[1]), 0);
-	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[1]), -ENOSPC);
+	CU_ASSERT_EQUAL_FATAL(
+		transport->listener->answer(w.listener, &request, &w.link[1], UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[1], UT_UNREAD), -ENOSPC);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[1]).rc, 0);
 	struct mst_dial dial = { .address = w.listener->address, .timeout_ns = PEER_WAIT_NS };
-	CU_ASSERT_EQUAL(transport->dial(w.net, &dial, &link), -ENOSPC);
+	CU_ASSERT_EQUAL(transport->dial(w.net, &dial, &link, UT_UNREAD), -ENOSPC);
 	/* There is room again when the first is detached; it may be freed later. */
 	transport->detach(w.link[0]);
-	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[1]), 0);
+	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[1], UT_UNREAD), 0);
 	transport->link_free(w.link[0]);
 	w.link[0] = NULL;
 	world_close(&w);
@@ -187,6 +194,26 @@ static void net_may_publish_nothing(void)
 	world_close(&w);
 }
 
+/* Each call empties the reason that it is given. */
+static void a_failure_says_nothing_of_another(void)
+{
+	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
+	struct mst_dial dial = { .address = "nowhere",
+				 .lanes = usual_lanes,
+				 .timeout_ns = MST_SECOND };
+	struct mst_reason why = { "what another has said" };
+	struct mst_link_request request;
+	struct mst_link *link = NULL;
+
+	CU_ASSERT_EQUAL(transport->listener->next_request(w.listener, &request, &why), -EAGAIN);
+	CU_ASSERT_STRING_EQUAL(why.text, "");
+	mst_reason_set(&why, "what another has said");
+	CU_ASSERT_EQUAL(transport->dial(w.net, &dial, &link, &why), -EINVAL);
+	CU_ASSERT_PTR_NULL(link);
+	CU_ASSERT_PTR_NULL(strstr(why.text, "another"));
+	world_close(&w);
+}
+
 CU_TestInfo listener_cases[] = {
 	{ "a request shows token and lanes", request_shows_token_and_lanes },
 	{ "one who is sent away hears so, and may come again", one_sent_away_hears_so },
@@ -196,6 +223,7 @@ CU_TestInfo listener_cases[] = {
 	{ "a dial that is not wanted any more ends", dial_that_is_not_wanted_any_more_ends },
 	{ "lanes beyond reason are refused", lanes_beyond_reason_are_refused },
 	{ "no more than links_max are attached", links_max_is_kept },
+	{ "a failure says nothing of another", a_failure_says_nothing_of_another },
 	{ "published memory is read in place", published_memory_is_read_in_place },
 	{ "a net may publish nothing", net_may_publish_nothing },
 	CU_TEST_INFO_NULL,

@@ -121,7 +121,7 @@ static int open_net(struct side *side, const struct peer_command *c)
 				   .spin_pauses = c->restless ? 0 : 1000,
 				   .spin_yields = c->restless ? 0 : 10 };
 
-	return side->net != NULL ? 0 : side->t->net_open(&cfg, &side->net);
+	return side->net != NULL ? 0 : side->t->net_open(&cfg, &side->net, &side->why);
 }
 
 static bool is_unwanted(void *until_ns)
@@ -141,7 +141,7 @@ static int prepare_export(struct side *side, const struct peer_command *c, struc
 	int rc = 0;
 	if (side->region == NULL)
 		rc = mst_region_register(&side->net->domain, side->own, PEER_OWN_BYTES,
-					 &side->region);
+					 &side->region, &side->why);
 	*out = (struct mst_export){ side->region, PEER_OWN_FROM, c->bytes, c->offset };
 	return rc;
 }
@@ -160,12 +160,13 @@ static int check_exported(const struct side *side, const struct peer_command *c)
 {
 	const uint8_t *at = side->own + PEER_OWN_FROM;
 	size_t after = PEER_OWN_BYTES - PEER_OWN_FROM - c->bytes;
+	struct mst_reason unused;
 
 	if (!pattern_is(at, c->bytes, c->seed))
 		return -EBADMSG;
 	if (!is_untouched(side->own, PEER_OWN_FROM) || !is_untouched(at + c->bytes, after))
 		return -EFAULT;
-	return mst_region_unregister(side->region) == -EBUSY ? 0 : -EIO;
+	return mst_region_unregister(side->region, &unused) == -EBUSY ? 0 : -EIO;
 }
 
 static int dial(struct side *side, const struct peer_command *c)
@@ -181,7 +182,7 @@ static int dial(struct side *side, const struct peer_command *c)
 	int rc = open_net(side, c);
 	if (rc == 0 && c->exported)
 		rc = prepare_export(side, c, &how.export);
-	return rc < 0 ? rc : side->t->dial(side->net, &how, &side->link);
+	return rc < 0 ? rc : side->t->dial(side->net, &how, &side->link, &side->why);
 }
 
 static int listen_for(struct side *side, const struct peer_command *c, struct peer_report *r)
@@ -189,7 +190,7 @@ static int listen_for(struct side *side, const struct peer_command *c, struct pe
 	int rc = open_net(side, c);
 
 	if (rc == 0)
-		rc = side->t->listener->open(side->net, &side->listener);
+		rc = side->t->listener->open(side->net, &side->listener, &side->why);
 	if (rc == 0)
 		memcpy(r->address, side->listener->address, sizeof(r->address));
 	return rc;
@@ -202,11 +203,11 @@ static int accept_one(struct side *side)
 
 	for (int i = 0; i < 600 && rc == -EAGAIN; i++) {
 		await_caller(side->listener);
-		rc = side->t->listener->next_request(side->listener, &request);
+		rc = side->t->listener->next_request(side->listener, &request, &side->why);
 	}
 	if (rc == 0)
-		rc = side->t->listener->answer(side->listener, &request, &side->link);
-	return rc < 0 ? rc : side->t->attach(side->net, side->link);
+		rc = side->t->listener->answer(side->listener, &request, &side->link, &side->why);
+	return rc < 0 ? rc : side->t->attach(side->net, side->link, &side->why);
 }
 
 static int put(struct side *side, const struct peer_command *c)

@@ -111,7 +111,8 @@ struct side {
 	struct mst_net *net;
 	struct mst_link_listener *listener;
 	struct mst_link *link;
-	bool detached; /* the link is */
+	struct mst_reason why; /* what the last call of the transport said */
+	bool detached;         /* the link is */
 	struct {
 		void *at;
 		size_t bytes;

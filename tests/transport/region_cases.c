@@ -26,7 +26,7 @@ static uint8_t *own_memory(void)
 static struct mst_region *registered(struct world *w, void *base, size_t bytes)
 {
 	struct mst_region *r = NULL;
-	int rc = mst_region_register(&w->net->domain, base, bytes, &r);
+	int rc = mst_region_register(&w->net->domain, base, bytes, &r, UT_UNREAD);
 
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
 	CU_ASSERT(r->base == base && r->bytes == bytes);
@@ -69,7 +69,7 @@ static void registered_memory_is_sent_as_it_lies(void)
 		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
 		CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
 	}
-	CU_ASSERT_EQUAL(mst_region_unregister(r), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0);
 	world_close(&w);
 	munmap(own, OWN_BYTES);
 }
@@ -82,18 +82,19 @@ static void a_region_that_is_lent_stays_registered(void)
 	struct mst_region *r = registered(&w, own, OWN_BYTES);
 	struct mst_put put = { .src = own, .region = r, .bytes = 60000, .notify = true };
 	struct mst_net_event ev;
+	struct mst_reason why;
 
 	put.signal = true;
 	CU_ASSERT_EQUAL(transport->put(w.link[0], &put), transport->maps ? 1 : 0);
 	if (!transport->maps) {
-		CU_ASSERT_EQUAL(mst_region_unregister(r), -EBUSY);
-		CU_ASSERT_PTR_NOT_NULL(strstr(mst_why(), "1 puts from the 1048576 bytes"));
+		CU_ASSERT_EQUAL(mst_region_unregister(r, &why), -EBUSY);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "1 puts from the 1048576 bytes"));
 		CU_ASSERT_EQUAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
 		CU_ASSERT_EQUAL(ev.kind, MST_SENT);
 	}
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
-	CU_ASSERT_EQUAL(mst_region_unregister(r), 0);
-	CU_ASSERT_EQUAL(mst_region_unregister(NULL), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(NULL, UT_UNREAD), 0);
 	world_close(&w);
 	munmap(own, OWN_BYTES);
 }
@@ -113,7 +114,7 @@ static void a_source_comes_back_unasked(void)
 		CU_ASSERT_EQUAL(transport->poll(w.net, &ev, 1), 0);
 		transport->wait(w.net, MST_MS);
 	}
-	CU_ASSERT_EQUAL(mst_region_unregister(r), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0);
 	world_close(&w);
 	munmap(own, OWN_BYTES);
 }
@@ -140,7 +141,7 @@ static void a_source_outside_of_its_region_is_refused(void)
 	struct mst_put beyond = { .offset = 65000, .src = own + 8192, .bytes = 8192, .region = r };
 	CU_ASSERT_EQUAL(transport->put(w.link[0], &beyond), -EINVAL);
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 0);
-	CU_ASSERT_EQUAL(mst_region_unregister(r), 0); /* nothing was lent */
+	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0); /* nothing was lent */
 	world_close(&w);
 	munmap(own, OWN_BYTES);
 }
@@ -148,10 +149,11 @@ static void a_source_outside_of_its_region_is_refused(void)
 static void refuse(struct mst_net *net, void *base, size_t bytes, int error, const char *words)
 {
 	struct mst_region *r = NULL;
+	struct mst_reason why = { 0 };
 
-	CU_ASSERT_EQUAL(mst_region_register(&net->domain, base, bytes, &r), error);
+	CU_ASSERT_EQUAL(mst_region_register(&net->domain, base, bytes, &r, &why), error);
 	CU_ASSERT_PTR_NULL(r);
-	CU_ASSERT_PTR_NOT_NULL(strstr(mst_why(), words));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, words));
 }
 
 /* Where nothing is pinned, nobody looks. */
@@ -184,11 +186,11 @@ static void regions_that_cannot_be_are_refused_in_words(void)
 	refuse_hole(&w);
 	struct mst_region *below = registered(&w, own, 65536);
 	struct mst_region *above = registered(&w, mid + 65536, 1);
-	CU_ASSERT_EQUAL(mst_region_unregister(r), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0);
 	r = registered(&w, mid, 65536);
-	CU_ASSERT_EQUAL(mst_region_unregister(below), 0);
-	CU_ASSERT_EQUAL(mst_region_unregister(r), 0);
-	CU_ASSERT_EQUAL(mst_region_unregister(above), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(below, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(above, UT_UNREAD), 0);
 	world_close(&w);
 	munmap(own, OWN_BYTES);
 }
@@ -238,7 +240,7 @@ static void a_lost_link_gives_its_regions_back_when_freed(void)
 	transport->link_free(w.link[0]);
 	w.link[0] = NULL;
 	CU_ASSERT_EQUAL(atomic_load(&r->lent), 0);
-	CU_ASSERT_EQUAL(mst_region_unregister(r), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0);
 	world_close(&w);
 	munmap(own, OWN_BYTES);
 }
@@ -359,8 +361,8 @@ static void *register_all_along(void *arg)
 
 	for (int i = 0; i < 50; i++) {
 		struct mst_region *r;
-		if (mst_region_register(&g->net->domain, g->own, 65536, &r) != 0 ||
-		    mst_region_unregister(r) != 0)
+		if (mst_region_register(&g->net->domain, g->own, 65536, &r, UT_UNREAD) != 0 ||
+		    mst_region_unregister(r, UT_UNREAD) != 0)
 			g->failed++;
 	}
 	return NULL;
@@ -395,7 +397,7 @@ static int look_in_child(struct mst_net *net, uint8_t *own)
 	bool fine = pattern_is(own, OWN_BYTES, 12);
 
 	transport->disown(net);
-	fine &= mst_region_register(&net->domain, own, 4096, &none) == -EPERM;
+	fine &= mst_region_register(&net->domain, own, 4096, &none, UT_UNREAD) == -EPERM;
 	memset(own, 'c', OWN_BYTES);
 	return fine ? 0 : 1;
 }

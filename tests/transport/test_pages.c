@@ -216,7 +216,7 @@ static void *dial(void *arg)
 {
 	struct connector *c = arg;
 
-	c->rc = mst_shm.dial(c->net, &c->dial, &c->link);
+	c->rc = mst_shm.dial(c->net, &c->dial, &c->link, UT_UNREAD);
 	return NULL;
 }
 
@@ -227,7 +227,7 @@ static struct mst_net *net_open(bool huge_pages)
 	struct mst_net *net;
 
 	fabric.huge_pages = huge_pages;
-	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &net), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &net, UT_UNREAD), 0);
 	return net;
 }
 
@@ -240,16 +240,16 @@ static bool link_says(bool wanted)
 	struct mst_link_listener *listener;
 	int rc;
 
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->open(net, &listener), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->open(net, &listener, UT_UNREAD), 0);
 	struct connector c = { .net = net_open(!wanted),
 			       .dial = { .address = listener->address,
 					 .lanes = lanes,
 					 .timeout_ns = 60 * MST_SECOND } };
 	pthread_create(&c.thread, NULL, dial, &c);
-	while ((rc = mst_shm.listener->next_request(listener, &request)) == -EAGAIN)
+	while ((rc = mst_shm.listener->next_request(listener, &request, UT_UNREAD)) == -EAGAIN)
 		mst_sleep_ns(MST_MS);
 	CU_ASSERT_EQUAL_FATAL(rc, 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(listener, &request, &link), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(listener, &request, &link, UT_UNREAD), 0);
 	pthread_join(c.thread, NULL);
 	CU_ASSERT_EQUAL_FATAL(c.rc, 0);
 	bool says = c.link->huge_pages;

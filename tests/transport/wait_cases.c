@@ -248,7 +248,7 @@ static void net_sleeps_for_links_of_both_kinds(void)
 				 .lanes = usual_lanes,
 				 .timeout_ns = PEER_WAIT_NS };
 	peer_tell(w.peer[1], &let);
-	CU_ASSERT_EQUAL_FATAL(transport->dial(w.net, &dial, &w.link[1]), 0);
+	CU_ASSERT_EQUAL_FATAL(transport->dial(w.net, &dial, &w.link[1], UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[1]).rc, 0);
 	for (int i = 0; i < 4; i++) {
 		struct peer *p = w.peer[i % 2];

@@ -24,8 +24,8 @@ struct world world_open(const struct world_cfg *cfg)
 	 * link. */
 	for (int i = 0; i < cfg->peers; i++)
 		w.peer[i] = peer_start(transport, in_processes);
-	CU_ASSERT_EQUAL_FATAL(transport->net_open(&net, &w.net), 0);
-	CU_ASSERT_EQUAL_FATAL(transport->listener->open(w.net, &w.listener), 0);
+	CU_ASSERT_EQUAL_FATAL(transport->net_open(&net, &w.net, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(transport->listener->open(w.net, &w.listener, UT_UNREAD), 0);
 	return w;
 }
 
@@ -57,11 +57,11 @@ struct peer_command world_call(const struct world *w, const struct mst_lanes *la
 int world_next_request(struct world *w, struct mst_link_request *out)
 {
 	uint64_t begin = mst_now_ns();
-	int rc = transport->listener->next_request(w->listener, out);
+	int rc = transport->listener->next_request(w->listener, out, UT_UNREAD);
 
 	while (rc == -EAGAIN && mst_now_ns() - begin < PEER_WAIT_NS) {
 		await_caller(w->listener);
-		rc = transport->listener->next_request(w->listener, out);
+		rc = transport->listener->next_request(w->listener, out, UT_UNREAD);
 	}
 	return rc;
 }
@@ -80,9 +80,9 @@ bool world_let_in(struct world *w, int i, const struct peer_command *call)
 	peer_tell(w->peer[i], call);
 	int rc = world_next_request(w, &request);
 	if (rc == 0)
-		rc = transport->listener->answer(w->listener, &request, &w->link[i]);
+		rc = transport->listener->answer(w->listener, &request, &w->link[i], UT_UNREAD);
 	if (rc == 0)
-		rc = transport->attach(w->net, w->link[i]);
+		rc = transport->attach(w->net, w->link[i], UT_UNREAD);
 	CU_ASSERT_EQUAL(rc, 0);
 	int dialled = peer_hear(w->peer[i]).rc;
 	CU_ASSERT_EQUAL(dialled, 0);

@@ -13,7 +13,6 @@
 #include "common/base/text.h"
 #include "common/host/descriptors.h"
 #include "common/transport/shm/shm.h"
-#include "common/transport/why.h"
 #include "tools/doctor/facts.h"
 
 /* Return: is this an address that could be a GID? */
@@ -112,9 +111,7 @@ static void read_process(struct mst_doctor_facts *out)
 	out->files_soft = count_of(limit.rlim_cur);
 	out->files_hard = count_of(limit.rlim_max);
 	out->files_open = mst_host_descriptors_open("");
-	mst_why_clear();
-	if (mst_shm_directory(-1, directory) < 0)
-		mst_reason_set(&out->directory_why, "%s", mst_why());
+	(void)mst_shm_directory(-1, directory, &out->directory_why);
 	(void)snprintf(out->directory, sizeof(out->directory), "%s", directory);
 	mst_text_clean(out->directory_why.text); /* the environment has named it */
 	mst_text_clean(out->directory);

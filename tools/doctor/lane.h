@@ -36,7 +36,8 @@ static inline struct mst_lanes mst_write_lanes(void)
 void mst_write_fill(void *data, uint64_t seed);
 uint64_t mst_write_count_wrong(const void *data, uint64_t seed);
 
-/* Net of one end: @links_max links, sleeping soon. */
-int mst_write_net(const struct mst_write_side *side, uint32_t links_max, struct mst_net **out);
+/* Net of one end: @links_max links, sleeping soon. As net_open(). */
+int mst_write_net(const struct mst_write_side *side, uint32_t links_max, struct mst_net **out,
+		  struct mst_reason *why);
 
 #endif

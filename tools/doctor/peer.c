@@ -52,26 +52,29 @@ uint64_t mst_write_count_wrong(const void *data, uint64_t seed)
 	return wrong;
 }
 
-int mst_write_net(const struct mst_write_side *side, uint32_t links_max, struct mst_net **out)
+int mst_write_net(const struct mst_write_side *side, uint32_t links_max, struct mst_net **out,
+		  struct mst_reason *why)
 {
 	struct mst_net_cfg cfg = { .fabric = &side->fabric,
 				   .links_max = links_max,
 				   .spin_pauses = 20,
 				   .spin_yields = 2000 };
 
-	return side->transport->net_open(&cfg, out);
+	return side->transport->net_open(&cfg, out, why);
 }
 
-int mst_write_peer_open(const struct mst_write_side *side, struct mst_write_peer **out)
+int mst_write_peer_open(const struct mst_write_side *side, struct mst_write_peer **out,
+			struct mst_reason *why)
 {
 	struct mst_write_peer *p = calloc(1, sizeof(*p));
 
+	mst_reason_clear(why);
 	if (p == NULL)
 		return -ENOMEM;
 	p->side = *side;
-	int rc = mst_write_net(side, LINKS_MAX, &p->net);
+	int rc = mst_write_net(side, LINKS_MAX, &p->net, why);
 	if (rc == 0)
-		rc = side->transport->listener->open(p->net, &p->listener);
+		rc = side->transport->listener->open(p->net, &p->listener, why);
 	if (rc < 0) {
 		mst_write_peer_close(p);
 		return rc;
@@ -119,19 +122,20 @@ static void open_listener(struct mst_write_peer *p)
 	struct mst_lanes lanes = mst_write_lanes();
 	struct mst_link *link;
 	struct mst_link_request request;
+	struct mst_reason unused; /* the caller is told why it is sent away */
 
-	if (t->listener->next_request(p->listener, &request) != 0)
+	if (t->listener->next_request(p->listener, &request, &unused) != 0)
 		return;
 	if (p->link_count == LINKS_MAX ||
 	    memcmp(request.token, MST_WRITE_TOKEN, MST_TOKEN_LEN) != 0 ||
 	    request.lanes.up_bytes != lanes.up_bytes ||
 	    request.lanes.down_bytes != lanes.down_bytes) {
-		(void)t->listener->answer(p->listener, &request, NULL);
+		(void)t->listener->answer(p->listener, &request, NULL, &unused);
 		return;
 	}
-	if (t->listener->answer(p->listener, &request, &link) != 0)
+	if (t->listener->answer(p->listener, &request, &link, &unused) != 0)
 		return;
-	if (t->attach(p->net, link) == 0)
+	if (t->attach(p->net, link, &unused) == 0)
 		p->link[p->link_count++] = link;
 	else
 		t->link_free(link);

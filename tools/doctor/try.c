@@ -191,13 +191,14 @@ int mst_doctor_listen(const struct mst_doctor_facts *f, const struct mst_doctor_
 				       .fabric = MST_FABRIC_DEFAULT };
 	struct mst_doctor_port at = { 0 };
 	struct mst_write_peer *peer;
+	struct mst_reason why;
 	uint8_t raw[16];
 
 	side.fabric.devices = o->devices;
 	side.fabric.addresses = o->addresses;
-	int rc = mst_write_peer_open(&side, &peer);
+	int rc = mst_write_peer_open(&side, &peer, &why);
 	if (rc < 0) {
-		mst_error("cannot listen: %s", mst_why()[0] != '\0' ? mst_why() : strerror(-rc));
+		mst_error("cannot listen: %s", mst_reason_or_errno(&why, rc));
 		return rc;
 	}
 	if (address_in(mst_write_peer_address(peer), raw))

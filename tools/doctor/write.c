@@ -44,13 +44,18 @@ static int fail(struct mst_write_report *report, int error, const char *fmt, ...
 	return error;
 }
 
-/* What a transport's call that failed has to say. */
+/* A call that has written the report's reason has failed; @what: which, if it says nothing. */
 static int fail_call(struct mst_write_report *report, int error, const char *what)
 {
-	const char *why = mst_why();
+	if (report->why.text[0] != '\0')
+		return error;
+	return fail(report, error, "%s: %s", what, strerror(-error));
+}
 
-	return why[0] != '\0' ? fail(report, error, "%s", why)
-			      : fail(report, error, "%s: %s", what, strerror(-error));
+/* A put has no sentence: a link that breaks has one later. */
+static int fail_put(struct mst_write_report *report, int error)
+{
+	return fail(report, error, "put: %s", strerror(-error));
 }
 
 /* Until the answer has come and the source is free again; @sent: it is already. */
@@ -73,8 +78,7 @@ static int await(struct write_test *c, uint32_t imm, bool sent)
 		}
 		if (ev.kind == MST_LOST)
 			return fail(c->report, ev.error, "%s: %s", c->address,
-				    c->link->why.text[0] != '\0' ? c->link->why.text
-								 : strerror(-ev.error));
+				    mst_reason_or_errno(&c->link->why, ev.error));
 		answered |= ev.kind == MST_ARRIVED && ev.imm == imm;
 		sent |= ev.kind == MST_SENT;
 	}
@@ -88,7 +92,7 @@ static int call(struct write_test *c, struct mst_put *put, uint32_t imm)
 	put->imm = imm;
 	int rc = c->side->transport->put(c->link, put);
 	if (rc < 0)
-		return fail_call(c->report, rc, "put");
+		return fail_put(c->report, rc);
 	return await(c, imm, rc == 1);
 }
 
@@ -105,7 +109,7 @@ static int look(struct write_test *c)
 	mst_write_fill(c->data, record.seed);
 	int rc = c->side->transport->put(c->link, &bulk);
 	if (rc < 0)
-		return fail_call(c->report, rc, "put");
+		return fail_put(c->report, rc);
 	rc = call(c, &put, MST_WRITE_LOOK);
 	if (rc < 0)
 		return rc;
@@ -168,7 +172,7 @@ static int dial(struct write_test *c)
 				.timeout_ns = c->timeout_ns };
 
 	memcpy(how.token, MST_WRITE_TOKEN, sizeof(how.token));
-	int rc = c->side->transport->dial(c->net, &how, &c->link);
+	int rc = c->side->transport->dial(c->net, &how, &c->link, &c->report->why);
 	return rc < 0 ? fail_call(c->report, rc, c->address) : 0;
 }
 
@@ -210,7 +214,7 @@ int mst_write_test(const struct mst_write_side *side, const char *address, uint6
 	};
 
 	*out = (struct mst_write_report){ 0 };
-	int rc = mst_write_net(side, 1, &c.net);
+	int rc = mst_write_net(side, 1, &c.net, &out->why);
 	if (rc < 0)
 		return fail_call(out, rc, "net");
 	rc = test(&c);
@@ -231,7 +235,7 @@ int mst_write_loopback(const struct mst_write_side *side, uint64_t timeout_ns,
 	pthread_t thread;
 
 	*out = (struct mst_write_report){ 0 };
-	int rc = mst_write_peer_open(side, &peer);
+	int rc = mst_write_peer_open(side, &peer, &out->why);
 	if (rc < 0)
 		return fail_call(out, rc, "listener");
 	rc = -pthread_create(&thread, NULL, serve, peer);

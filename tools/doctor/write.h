@@ -54,8 +54,9 @@ struct mst_write_peer;
 /* A test has been answered. */
 typedef void mst_write_seen(void *ctx, const struct mst_write_card *who, uint64_t wrong_bytes);
 
-/* Return: 0, or -errno with mst_why(). */
-int mst_write_peer_open(const struct mst_write_side *side, struct mst_write_peer **out);
+/* Return: 0; or -errno, with @why as the transport's operations have it: emptied first. */
+int mst_write_peer_open(const struct mst_write_side *side, struct mst_write_peer **out,
+			struct mst_reason *why);
 void mst_write_peer_close(struct mst_write_peer *p); /* accepts NULL */
 const char *mst_write_peer_address(const struct mst_write_peer *p);
 /* What it says of itself, where that is known only once it has an address. */

@@ -12,7 +12,6 @@
 
 #include "common/base/clock.h"
 #include "common/transport/shm/shm.h"
-#include "common/transport/why.h"
 
 #define LOOK_MS 50 /* between two looks whether the link is wanted */
 
@@ -40,7 +39,7 @@ static int connect_until(int socket, const struct sockaddr_un *at, socklen_t len
 }
 
 /* What connect() has said. Where the directory is not to be seen there is no server either. */
-static int no_listener(const struct mst_dial *dial, int error)
+static int no_listener(const struct mst_dial *dial, int error, struct mst_reason *why)
 {
 	switch (error) {
 	case -EAGAIN:
@@ -50,18 +49,20 @@ static int no_listener(const struct mst_dial *dial, int error)
 	case -ENOTDIR:
 		return -ECONNREFUSED;
 	case -EACCES:
-		return mst_fail(error,
-				"uid %u may not open %.150s: run this process as the server's "
-				"user, or the server with --shm-group and a group that this "
-				"process is in",
-				(unsigned)geteuid(), dial->address);
+		return mst_reason_fail(
+			why, error,
+			"uid %u may not open %.150s: run this process as the server's "
+			"user, or the server with --shm-group and a group that this "
+			"process is in",
+			(unsigned)geteuid(), dial->address);
 	default:
 		return error;
 	}
 }
 
 /* Makes the link's memory, goes to the listener and says the hello. */
-static int request(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns)
+static int request(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns,
+		   struct mst_reason *why)
 {
 	struct mst_shm_layout layout;
 	struct sockaddr_un at;
@@ -80,7 +81,7 @@ static int request(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t
 		return -errno;
 	rc = connect_until(l->socket, &at, len, deadline_ns);
 	if (rc < 0)
-		return no_listener(dial, rc);
+		return no_listener(dial, rc, why);
 	struct mst_shm_hello hello = { .magic = MST_SHM_MAGIC,
 				       .version = MST_SHM_VERSION,
 				       .up_bytes = dial->lanes.up_bytes,
@@ -174,27 +175,29 @@ static int enter(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t d
 	return 0;
 }
 
-int mst_shm_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out)
+int mst_shm_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out,
+		 struct mst_reason *why)
 {
 	uint64_t now = mst_now_ns();
 	uint64_t deadline_ns = dial->timeout_ns < MST_NEVER - now ? now + dial->timeout_ns
 								  : MST_NEVER;
 	const struct mst_shm_net *net = (const struct mst_shm_net *)n;
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (net->link_count == net->cfg.links_max) /* before anybody is asked */
 		return -ENOSPC;
 	if (dial->export.region != NULL)
-		return mst_fail(-ENOTSUP, "over shared memory a peer writes to the memory of the "
-					  "link only: copy from there");
+		return mst_reason_fail(why, -ENOTSUP,
+				       "over shared memory a peer writes to the memory of the "
+				       "link only: copy from there");
 	struct mst_shm_link *l = mst_shm_link_new();
 	if (l == NULL)
 		return -ENOMEM;
-	int rc = request(l, dial, deadline_ns);
+	int rc = request(l, dial, deadline_ns, why);
 	if (rc == 0)
 		rc = enter(l, dial, deadline_ns);
 	if (rc == 0)
-		rc = mst_shm_attach(n, &l->link);
+		rc = mst_shm_attach(n, &l->link, why);
 	if (rc < 0) {
 		mst_shm_link_free(&l->link);
 		return rc;

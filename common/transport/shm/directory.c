@@ -29,7 +29,6 @@
 #include "common/base/assert.h"
 #include "common/base/rand.h"
 #include "common/transport/shm/shm.h"
-#include "common/transport/why.h"
 
 #define SOCKET_NAME_LEN sizeof("/4194304-01234567.sock") /* as long as one gets */
 
@@ -52,26 +51,28 @@ static const char *runtime_dir(void)
 	return dir != NULL && dir[0] != '\0' ? dir : NULL;
 }
 
-static int name_it(char out[MST_SHM_PATH_LEN])
+static int name_it(char out[MST_SHM_PATH_LEN], struct mst_reason *why)
 {
 	const char *runtime = runtime_dir();
 	int n;
 
 	if (runtime != NULL && runtime[0] != '/')
-		return mst_fail(-EINVAL,
-				"XDG_RUNTIME_DIR is %.200s, which is no absolute path: set it to a "
-				"directory of this user's, or unset it",
-				runtime);
+		return mst_reason_fail(
+			why, -EINVAL,
+			"XDG_RUNTIME_DIR is %.200s, which is no absolute path: set it to a "
+			"directory of this user's, or unset it",
+			runtime);
 	if (runtime != NULL)
 		n = snprintf(out, MST_SHM_PATH_LEN, "%s/muster", runtime);
 	else
 		n = snprintf(out, MST_SHM_PATH_LEN, "/tmp/muster-%u", (unsigned)geteuid());
 	if ((size_t)n + SOCKET_NAME_LEN > MST_SHM_PATH_LEN)
-		return mst_fail(-ENAMETOOLONG,
-				"XDG_RUNTIME_DIR is %zu bytes long (%.60s...), and with the name "
-				"of a socket behind it it may be %zu: set it to a shorter path",
-				strlen(runtime), runtime,
-				MST_SHM_PATH_LEN - SOCKET_NAME_LEN - sizeof("/muster") + 1);
+		return mst_reason_fail(
+			why, -ENAMETOOLONG,
+			"XDG_RUNTIME_DIR is %zu bytes long (%.60s...), and with the name "
+			"of a socket behind it it may be %zu: set it to a shorter path",
+			strlen(runtime), runtime,
+			MST_SHM_PATH_LEN - SOCKET_NAME_LEN - sizeof("/muster") + 1);
 	return 0;
 }
 
@@ -88,20 +89,20 @@ static mode_t mode_for(int64_t group)
 }
 
 /* Return: 1 it was made, 0 it was there, or -errno. */
-static int make(const char *path, int64_t group)
+static int make(const char *path, int64_t group, struct mst_reason *why)
 {
 	if (mkdir(path, 0700) < 0)
 		return errno == EEXIST
 			       ? 0
-			       : mst_fail(-errno,
-					  "cannot make the directory %s for sockets: %s; %s", path,
-					  strerror(errno), fix());
+			       : mst_reason_fail(why, -errno,
+						 "cannot make the directory %s for sockets: %s; %s",
+						 path, strerror(errno), fix());
 	if (group >= 0 &&
 	    (chown(path, (uid_t)-1, (gid_t)group) < 0 || chmod(path, mode_for(group)) < 0)) {
-		int rc = mst_fail(-errno,
-				  "cannot give the directory %s to group %" PRId64
-				  " (--shm-group): %s; a server's user must be in the group",
-				  path, group, strerror(errno));
+		int rc = mst_reason_fail(why, -errno,
+					 "cannot give the directory %s to group %" PRId64
+					 " (--shm-group): %s; a server's user must be in the group",
+					 path, group, strerror(errno));
 		(void)rmdir(path);
 		return rc;
 	}
@@ -109,29 +110,30 @@ static int make(const char *path, int64_t group)
 }
 
 /* Could another user rename what lies in it? */
-static int check_parent(const char *path)
+static int check_parent(const char *path, struct mst_reason *why)
 {
 	char parent[MST_SHM_PATH_LEN];
 	struct stat st;
 
 	(void)snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
 	if (stat(parent[0] != '\0' ? parent : "/", &st) < 0)
-		return mst_fail(-errno, "cannot look at %s: %s; %s", parent, strerror(errno),
-				fix());
+		return mst_reason_fail(why, -errno, "cannot look at %s: %s; %s", parent,
+				       strerror(errno), fix());
 	if (st.st_uid != 0 && st.st_uid != geteuid())
-		return mst_fail(-EPERM,
-				"%s belongs to uid %u, and this server is run by uid %u: %s",
-				parent, (unsigned)st.st_uid, (unsigned)geteuid(), fix());
+		return mst_reason_fail(why, -EPERM,
+				       "%s belongs to uid %u, and this server is run by uid %u: %s",
+				       parent, (unsigned)st.st_uid, (unsigned)geteuid(), fix());
 	if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0 && (st.st_mode & S_ISVTX) == 0)
-		return mst_fail(-EPERM,
-				"%s has mode %04o, so that others could put another directory in "
-				"the place of %s: chmod go-w %s, or %s",
-				parent, (unsigned)st.st_mode & 07777, path, parent, fix());
+		return mst_reason_fail(
+			why, -EPERM,
+			"%s has mode %04o, so that others could put another directory in "
+			"the place of %s: chmod go-w %s, or %s",
+			parent, (unsigned)st.st_mode & 07777, path, parent, fix());
 	return 0;
 }
 
 /* Does the group get as far as the directory? */
-static int check_way(const char *path, int64_t group)
+static int check_way(const char *path, int64_t group, struct mst_reason *why)
 {
 	char above[MST_SHM_PATH_LEN];
 	struct stat st;
@@ -142,44 +144,50 @@ static int check_way(const char *path, int64_t group)
 		*end = '\0';
 		if (stat(above, &st) == 0 && (st.st_mode & S_IXOTH) == 0 &&
 		    ((st.st_mode & S_IXGRP) == 0 || st.st_gid != (gid_t)group))
-			return mst_fail(-EPERM,
-					"group %" PRId64 " (--shm-group) cannot get to %s, for %s "
-					"has mode %04o and group %u: set XDG_RUNTIME_DIR to a "
-					"directory that the group can enter, or unset it",
-					group, path, above, (unsigned)st.st_mode & 07777,
-					(unsigned)st.st_gid);
+			return mst_reason_fail(
+				why, -EPERM,
+				"group %" PRId64 " (--shm-group) cannot get to %s, for %s "
+				"has mode %04o and group %u: set XDG_RUNTIME_DIR to a "
+				"directory that the group can enter, or unset it",
+				group, path, above, (unsigned)st.st_mode & 07777,
+				(unsigned)st.st_gid);
 	}
 	return 0;
 }
 
-static int check(const char *path, int64_t group)
+static int check(const char *path, int64_t group, struct mst_reason *why)
 {
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		return mst_fail(-errno, "cannot look at %s: %s; %s", path, strerror(errno), fix());
+		return mst_reason_fail(why, -errno, "cannot look at %s: %s; %s", path,
+				       strerror(errno), fix());
 	if (!S_ISDIR(st.st_mode))
-		return mst_fail(-ENOTDIR,
-				"%s is no directory, and sockets of this server belong in one of "
-				"that name: remove it, or %s",
-				path, fix());
+		return mst_reason_fail(
+			why, -ENOTDIR,
+			"%s is no directory, and sockets of this server belong in one of "
+			"that name: remove it, or %s",
+			path, fix());
 	if (st.st_uid != geteuid())
-		return mst_fail(-EPERM,
-				"the directory %s belongs to uid %u, and this server is run by uid "
-				"%u: remove it, or %s",
-				path, (unsigned)st.st_uid, (unsigned)geteuid(), fix());
+		return mst_reason_fail(
+			why, -EPERM,
+			"the directory %s belongs to uid %u, and this server is run by uid "
+			"%u: remove it, or %s",
+			path, (unsigned)st.st_uid, (unsigned)geteuid(), fix());
 	if (group >= 0 && (st.st_mode & 07777) == mode_for(group) && st.st_gid != (gid_t)group)
-		return mst_fail(-EPERM,
-				"the directory %s is of group %u, and --shm-group says %" PRId64
-				": chgrp %" PRId64 " %s, or %s",
-				path, (unsigned)st.st_gid, group, group, path, fix());
+		return mst_reason_fail(
+			why, -EPERM,
+			"the directory %s is of group %u, and --shm-group says %" PRId64
+			": chgrp %" PRId64 " %s, or %s",
+			path, (unsigned)st.st_gid, group, group, path, fix());
 	if ((st.st_mode & 07777) != mode_for(group))
-		return mst_fail(-EPERM,
-				"the directory %s has mode %04o, and must have %04o %s: chmod %o "
-				"%s, or %s",
-				path, (unsigned)st.st_mode & 07777, (unsigned)mode_for(group),
-				group >= 0 ? "with --shm-group" : "without --shm-group",
-				(unsigned)mode_for(group), path, fix());
+		return mst_reason_fail(
+			why, -EPERM,
+			"the directory %s has mode %04o, and must have %04o %s: chmod %o "
+			"%s, or %s",
+			path, (unsigned)st.st_mode & 07777, (unsigned)mode_for(group),
+			group >= 0 ? "with --shm-group" : "without --shm-group",
+			(unsigned)mode_for(group), path, fix());
 	return 0;
 }
 
@@ -237,18 +245,18 @@ static void sweep(const char *directory)
 	closedir(dir);
 }
 
-int mst_shm_directory(int64_t group, char out[MST_SHM_PATH_LEN])
+int mst_shm_directory(int64_t group, char out[MST_SHM_PATH_LEN], struct mst_reason *why)
 {
-	int rc = name_it(out);
+	int rc = name_it(out, why);
 
 	if (rc == 0)
-		rc = check_parent(out);
+		rc = check_parent(out, why);
 	if (rc == 0)
-		rc = check_way(out, group);
+		rc = check_way(out, group, why);
 	if (rc == 0)
-		rc = make(out, group);
+		rc = make(out, group, why);
 	if (rc >= 0)
-		rc = check(out, group);
+		rc = check(out, group, why);
 	if (rc < 0)
 		return rc;
 	sweep(out);
@@ -282,11 +290,11 @@ static int listen_as(int socket, const char *path, int64_t group)
 	return rc;
 }
 
-int mst_shm_listen(int socket, int64_t group, char path[MST_SHM_PATH_LEN])
+int mst_shm_listen(int socket, int64_t group, char path[MST_SHM_PATH_LEN], struct mst_reason *why)
 {
 	char directory[MST_SHM_PATH_LEN];
 	uint32_t nonce;
-	int rc = mst_shm_directory(group, directory);
+	int rc = mst_shm_directory(group, directory, why);
 
 	if (rc == 0)
 		rc = mst_rand_secret(&nonce, sizeof(nonce));
@@ -297,8 +305,8 @@ int mst_shm_listen(int socket, int64_t group, char path[MST_SHM_PATH_LEN])
 	MST_ASSERT(n > 0 && (size_t)n < MST_SHM_PATH_LEN); /* name_it() has left room */
 	rc = listen_as(socket, path, group);
 	if (rc < 0)
-		return mst_fail(rc, "cannot make a socket in the directory %s: %s; %s", directory,
-				strerror(-rc), fix());
+		return mst_reason_fail(why, rc, "cannot make a socket in the directory %s: %s; %s",
+				       directory, strerror(-rc), fix());
 	return 0;
 }
 

@@ -23,7 +23,6 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/shm/shm.h"
-#include "common/transport/why.h"
 
 #define CALLERS_MAX 64
 /* A caller on a busy host may lose its processor between its call and its hello. */
@@ -64,7 +63,7 @@ static int watch(const struct shm_listener *listener, int fd)
 	return epoll_ctl(listener->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-static int open_listener(struct shm_listener *listener)
+static int open_listener(struct shm_listener *listener, struct mst_reason *why)
 {
 	char path[MST_SHM_PATH_LEN];
 
@@ -72,7 +71,7 @@ static int open_listener(struct shm_listener *listener)
 	listener->queue->socket = listener->listen_fd;
 	if (listener->listen_fd < 0)
 		return -errno;
-	int rc = mst_shm_listen(listener->listen_fd, listener->group, path);
+	int rc = mst_shm_listen(listener->listen_fd, listener->group, path, why);
 	if (rc < 0)
 		return rc;
 	memcpy(listener->listener.address, path, sizeof(path));
@@ -116,12 +115,12 @@ static void listener_close(struct mst_link_listener *d)
 	free(listener);
 }
 
-static int listener_open(struct mst_net *n, struct mst_link_listener **out)
+static int listener_open(struct mst_net *n, struct mst_link_listener **out, struct mst_reason *why)
 {
 	const struct mst_shm_net *net = (const struct mst_shm_net *)n;
 	struct shm_listener *listener = calloc(1, sizeof(*listener));
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (listener == NULL)
 		return -ENOMEM;
 	listener->listener.ops = &mst_shm;
@@ -136,7 +135,7 @@ static int listener_open(struct mst_net *n, struct mst_link_listener **out)
 	if (rc == 0)
 		listener->queue = mst_shm_foreign_new(listener->closer, -1);
 	if (rc == 0)
-		rc = listener->queue != NULL ? open_listener(listener) : -ENOMEM;
+		rc = listener->queue != NULL ? open_listener(listener, why) : -ENOMEM;
 	if (rc < 0) {
 		listener_close(&listener->listener);
 		return rc;
@@ -280,12 +279,14 @@ static int let_near(struct shm_listener *listener, uint64_t now_ns, struct mst_l
 	return rc == 0 ? 0 : 1;
 }
 
-static int listener_next_request(struct mst_link_listener *d, struct mst_link_request *out)
+static int listener_next_request(struct mst_link_listener *d, struct mst_link_request *out,
+				 struct mst_reason *why)
 {
 	struct shm_listener *listener = (struct shm_listener *)d;
 	uint64_t now_ns = mst_now_ns();
 	int rc = hear_silent(listener, now_ns, out);
 
+	mst_reason_clear(why);
 	if (rc == 0)
 		return 0;
 	/* A bounded number, since callers may come faster than they are refused. */
@@ -358,13 +359,13 @@ static int let_in(struct shm_listener *listener, struct shm_caller *c, struct ms
 }
 
 static int listener_answer(struct mst_link_listener *d, const struct mst_link_request *request,
-			   struct mst_link **out)
+			   struct mst_link **out, struct mst_reason *why)
 {
 	struct shm_listener *listener = (struct shm_listener *)d;
 	struct shm_caller *c = request->caller;
 
 	MST_ASSERT(state_of(c) == CALLER_HEARD);
-	mst_why_clear();
+	mst_reason_clear(why);
 	int rc = out != NULL ? let_in(listener, c, out) : -EACCES;
 	if (rc < 0)
 		send_away(listener, c, rc);

@@ -18,7 +18,6 @@
 #include "common/transport/nap.h"
 #include "common/transport/shm/shm.h"
 #include "common/transport/spin.h"
-#include "common/transport/why.h"
 
 #define LISTEN_EVERY_POLLS 64u
 #define LISTEN_EVERY_NS (10 * MST_MS)
@@ -63,13 +62,13 @@ static void net_close(struct mst_net *n)
 	free(net);
 }
 
-static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
 	static const struct mst_fabric otherwise = MST_FABRIC_DEFAULT;
 	struct mst_shm_net *net;
 	int rc;
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (cfg->published_bytes > MST_SHM_BYTES_MAX)
 		return -EINVAL;
 	net = calloc(1, sizeof(*net) + cfg->links_max * sizeof(net->links[0]));
@@ -96,13 +95,14 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 	return 0;
 }
 
-int mst_shm_attach(struct mst_net *n, struct mst_link *link)
+int mst_shm_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *why)
 {
 	struct mst_shm_net *net = (struct mst_shm_net *)n;
 	struct mst_shm_link *l = (struct mst_shm_link *)link;
 	int rc;
 
 	MST_ASSERT(l->state == MST_SHM_IDLE && l->socket >= 0);
+	mst_reason_clear(why);
 	if (net->link_count == net->cfg.links_max)
 		return -ENOSPC;
 	rc = watch(net, l->socket, EPOLLIN | EPOLLRDHUP, l);

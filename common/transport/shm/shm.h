@@ -139,10 +139,11 @@ void mst_shm_close(int *fd); /* and makes it -1; -1 is fine */
 /* A path as a socket address. -EINVAL: not that. */
 int mst_shm_address(const char *path, struct sockaddr_un *out, socklen_t *len);
 /* The directory, made if need be and found to keep out everybody but this user and @group, if that
- * is not -1; what killed servers have left in it is removed. 0 or -errno; mst_why() says more. */
-int mst_shm_directory(int64_t group, char out[MST_SHM_PATH_LEN]);
-/* Makes @socket listen there. @path: to be removed by the caller in the end. As above. */
-int mst_shm_listen(int socket, int64_t group, char path[MST_SHM_PATH_LEN]);
+ * is not -1; what killed servers have left in it is removed. 0, or -errno with a sentence. */
+int mst_shm_directory(int64_t group, char out[MST_SHM_PATH_LEN], struct mst_reason *why);
+/* Makes @socket listen there. @path: to be removed by the caller in the end. 0, or -errno, with a
+ * sentence unless there are no random numbers. */
+int mst_shm_listen(int socket, int64_t group, char path[MST_SHM_PATH_LEN], struct mst_reason *why);
 /* Is the process at the other end this user's, or of the group? The file's mode should have seen to
  * it; this is for a mode that somebody has changed. */
 bool mst_shm_may_call(int socket, int64_t group);
@@ -267,13 +268,14 @@ struct mst_shm_net {
 
 /* The shared flags of a net that publishes @published_bytes. */
 struct mst_shm_flags *mst_shm_flags(const struct mst_shm_memory *m, size_t published_bytes);
-int mst_shm_attach(struct mst_net *net, struct mst_link *link);
+int mst_shm_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why);
 /* The link's descriptors are not listened to any more. */
 void mst_shm_net_ignore(struct mst_shm_net *net, const struct mst_shm_link *l);
 
 extern const struct mst_link_listener_ops mst_shm_listener;
 /* Descriptors that a listener has open, at most. */
 uint32_t mst_shm_listener_descriptors(void);
-int mst_shm_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
+int mst_shm_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
+		 struct mst_reason *why);
 
 #endif

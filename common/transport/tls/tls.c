@@ -45,7 +45,7 @@ static int tls_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 	struct mst_stream *s;
 
 	MST_ASSERT(proof != NULL && proof->own != NULL);
-	proof->why.text[0] = '\0';
+	mst_reason_clear(&proof->why);
 	begin.own = proof->own;
 	int rc = mst_tcp.connect(address, timeout_ns, proof, &begin.below);
 	if (rc == 0)

@@ -15,7 +15,6 @@
 
 #include "common/transport/verbs/library.h"
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 #define SCHEME "verbs:"
 #define GIDS_MAX 256
@@ -99,23 +98,26 @@ static int read_endpoint(char *text, union mst_verbs_address *out)
 	return read_address(host, (uint16_t)port, out);
 }
 
-int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out)
+int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out,
+			    struct mst_reason *why)
 {
 	char copy[MST_ADDRESS_LEN], *rest = copy, *item;
 
 	out->count = 0;
 	if (strncmp(text, SCHEME, strlen(SCHEME)) != 0 ||
 	    strnlen(text, MST_ADDRESS_LEN) == MST_ADDRESS_LEN)
-		return mst_fail(-EINVAL, "\"%.60s\" is no address of a listener for verbs", text);
+		return mst_reason_fail(why, -EINVAL,
+				       "\"%.60s\" is no address of a listener for verbs", text);
 	(void)snprintf(copy, sizeof(copy), "%s", text + strlen(SCHEME));
 	while ((item = strsep(&rest, ",")) != NULL) {
 		if (out->count == MST_RAILS_MAX)
-			return mst_fail(-EINVAL, "a listener has at most %u rails: %.200s",
-					MST_RAILS_MAX, text);
+			return mst_reason_fail(why, -EINVAL,
+					       "a listener has at most %u rails: %.200s",
+					       MST_RAILS_MAX, text);
 		if (read_endpoint(item, &out->at[out->count++]) != 0)
-			return mst_fail(-EINVAL,
-					"\"%.60s\" in a listener's address is not ADDRESS:PORT",
-					item);
+			return mst_reason_fail(
+				why, -EINVAL,
+				"\"%.60s\" in a listener's address is not ADDRESS:PORT", item);
 	}
 	return 0;
 }
@@ -273,7 +275,7 @@ static int find_one(const struct wanted *want, union mst_verbs_address *out, int
 	return best > 0 ? 0 : -ENODEV;
 }
 
-static int find_first(int family, struct mst_verbs_addresses *out)
+static int find_first(int family, struct mst_verbs_addresses *out, struct mst_reason *why)
 {
 	struct wanted want = { .family = family };
 	int seen;
@@ -282,19 +284,22 @@ static int find_first(int family, struct mst_verbs_addresses *out)
 	if (find_one(&want, &out->at[0], &seen) == 0)
 		return 0;
 	if (seen == 0)
-		return mst_fail(-ENODEV, "this host has no RDMA device (muster doctor tells why; "
-					 "deploy/soft-roce.sh makes one in software)");
-	return mst_fail(-ENODEV,
-			"no port of this host's %d RDMA device%s is active and has an IP%s address "
-			"on its interface; muster doctor tells more",
-			seen, seen == 1 ? "" : "s",
-			family == AF_INET    ? "v4"
-			: family == AF_INET6 ? "v6"
-					     : "");
+		return mst_reason_fail(why, -ENODEV,
+				       "this host has no RDMA device (muster doctor tells why; "
+				       "deploy/soft-roce.sh makes one in software)");
+	return mst_reason_fail(
+		why, -ENODEV,
+		"no port of this host's %d RDMA device%s is active and has an IP%s address "
+		"on its interface; muster doctor tells more",
+		seen, seen == 1 ? "" : "s",
+		family == AF_INET    ? "v4"
+		: family == AF_INET6 ? "v6"
+				     : "");
 }
 
 /* "mlx5_0,mlx5_1:2" */
-static int find_devices(const char *devices, int family, struct mst_verbs_addresses *out)
+static int find_devices(const char *devices, int family, struct mst_verbs_addresses *out,
+			struct mst_reason *why)
 {
 	const char *at = devices;
 
@@ -308,56 +313,58 @@ static int find_devices(const char *devices, int family, struct mst_verbs_addres
 		if (colon != NULL)
 			want.port = (unsigned)strtoul(colon + 1, NULL, 10);
 		if (out->count == MST_RAILS_MAX)
-			return mst_fail(-EINVAL, "more than %u devices: %.200s", MST_RAILS_MAX,
-					devices);
+			return mst_reason_fail(why, -EINVAL, "more than %u devices: %.200s",
+					       MST_RAILS_MAX, devices);
 		if (find_one(&want, &out->at[out->count], &seen) != 0)
-			return mst_fail(-ENODEV,
-					seen == 0
-						? "there is no RDMA device \"%.*s\" here; muster "
-						  "doctor lists what there is"
-						: "RDMA device \"%.*s\" has no active port with an "
-						  "IP address on its interface; muster doctor "
-						  "tells more",
-					(int)len, at);
+			return mst_reason_fail(
+				why, -ENODEV,
+				seen == 0 ? "there is no RDMA device \"%.*s\" here; muster "
+					    "doctor lists what there is"
+					  : "RDMA device \"%.*s\" has no active port with an "
+					    "IP address on its interface; muster doctor "
+					    "tells more",
+				(int)len, at);
 		at += len + (at[len] == ',');
 	}
 	return out->count > 0
 		       ? 0
-		       : mst_fail(-EINVAL,
-				  "the list of RDMA devices (--device, MUSTER_DEVICE) is empty");
+		       : mst_reason_fail(
+				 why, -EINVAL,
+				 "the list of RDMA devices (--device, MUSTER_DEVICE) is empty");
 }
 
-static int read_addresses(const char *list, struct mst_verbs_addresses *out)
+static int read_addresses(const char *list, struct mst_verbs_addresses *out, struct mst_reason *why)
 {
 	char copy[MST_ADDRESS_LEN], *rest = copy, *item;
 
 	if (strnlen(list, sizeof(copy)) == sizeof(copy))
-		return mst_fail(-EINVAL, "the list of data addresses is too long");
+		return mst_reason_fail(why, -EINVAL, "the list of data addresses is too long");
 	(void)snprintf(copy, sizeof(copy), "%s", list);
 	for (out->count = 0; (item = strsep(&rest, ",")) != NULL; out->count++) {
 		if (out->count == MST_RAILS_MAX)
-			return mst_fail(-EINVAL, "more than %u data addresses: %.200s",
-					MST_RAILS_MAX, list);
+			return mst_reason_fail(why, -EINVAL, "more than %u data addresses: %.200s",
+					       MST_RAILS_MAX, list);
 		if (read_address(item, 0, &out->at[out->count]) != 0)
-			return mst_fail(-EINVAL,
-					"\"%.60s\" is no IP address (names and ports are not taken "
-					"here; a link-local one needs its %%INTERFACE)",
-					item);
+			return mst_reason_fail(
+				why, -EINVAL,
+				"\"%.60s\" is no IP address (names and ports are not taken "
+				"here; a link-local one needs its %%INTERFACE)",
+				item);
 	}
 	return 0;
 }
 
 int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr *like,
-			  struct mst_verbs_addresses *out)
+			  struct mst_verbs_addresses *out, struct mst_reason *why)
 {
 	int family = like != NULL ? like->sa_family : AF_UNSPEC;
 	int rc = mst_verbs_library();
 
 	if (rc != 0)
-		return mst_fail(rc, "%s", mst_verbs_library_why());
+		return mst_reason_fail(why, rc, "%s", mst_verbs_library_why());
 	if (fabric->addresses != NULL)
-		return read_addresses(fabric->addresses, out);
+		return read_addresses(fabric->addresses, out, why);
 	if (fabric->devices != NULL)
-		return find_devices(fabric->devices, family, out);
-	return find_first(family, out);
+		return find_devices(fabric->devices, family, out, why);
+	return find_first(family, out, why);
 }

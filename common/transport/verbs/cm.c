@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 /* librdmacm opens no channel without a device, and says so with an errno of several causes. */
-static int explain(int error)
+static int explain(int error, struct mst_reason *why)
 {
 	int count = -1;
 	struct ibv_device **list = ibv_get_device_list(&count);
@@ -17,25 +16,26 @@ static int explain(int error)
 	if (list != NULL)
 		ibv_free_device_list(list);
 	if (count == 0)
-		return mst_fail(-ENODEV, "this host has no RDMA device (muster doctor tells why)");
-	return mst_fail(-error,
-			"the RDMA connection manager is not there (%s): load the module "
-			"rdma_ucm; a container needs --device=/dev/infiniband",
-			strerror(error));
+		return mst_reason_fail(why, -ENODEV,
+				       "this host has no RDMA device (muster doctor tells why)");
+	return mst_reason_fail(why, -error,
+			       "the RDMA connection manager is not there (%s): load the module "
+			       "rdma_ucm; a container needs --device=/dev/infiniband",
+			       strerror(error));
 }
 
-int mst_verbs_cm_open(struct rdma_event_channel **out)
+int mst_verbs_cm_open(struct rdma_event_channel **out, struct mst_reason *why)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
 
 	if (channel == NULL)
-		return explain(errno);
+		return explain(errno, why);
 	int flags = fcntl(channel->fd, F_GETFL);
 	if (flags < 0 || fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK) < 0) {
 		int error = errno;
 		rdma_destroy_event_channel(channel);
-		return mst_fail(-error, "cannot open the RDMA connection manager: %s",
-				strerror(error));
+		return mst_reason_fail(why, -error, "cannot open the RDMA connection manager: %s",
+				       strerror(error));
 	}
 	*out = channel;
 	return 0;
@@ -100,7 +100,7 @@ void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 			break;
 		}
 		take_answer(r, event);
-		r->failure = mst_verbs_reason_dial(r, event);
+		mst_verbs_reason_dial(r, event);
 		r->cm = MST_VERBS_CM_FAILED;
 		break;
 	case RDMA_CM_EVENT_DISCONNECTED:

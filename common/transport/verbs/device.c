@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
-static int open_named(const char *name, struct ibv_context **out)
+static int open_named(const char *name, struct ibv_context **out, struct mst_reason *why)
 {
 	int count;
 	struct ibv_device **list = ibv_get_device_list(&count);
@@ -22,11 +21,12 @@ static int open_named(const char *name, struct ibv_context **out)
 		ibv_free_device_list(list);
 	if (*out != NULL)
 		return 0;
-	return mst_fail(-error, "cannot open RDMA device %s: %s%s", name, strerror(error),
-			error == EACCES || error == EPERM
-				? "; the user needs /dev/infiniband/uverbs*, a container "
-				  "--device=/dev/infiniband"
-				: "");
+	return mst_reason_fail(why, -error, "cannot open RDMA device %s: %s%s", name,
+			       strerror(error),
+			       error == EACCES || error == EPERM
+				       ? "; the user needs /dev/infiniband/uverbs*, a container "
+					 "--device=/dev/infiniband"
+				       : "");
 }
 
 static int no_block(int fd)
@@ -36,18 +36,20 @@ static int no_block(int fd)
 	return flags >= 0 && fcntl(fd, F_SETFL, flags | O_NONBLOCK) == 0 ? 0 : -errno;
 }
 
-static int make(struct mst_verbs_net *net, struct mst_verbs_device *d)
+static int make(struct mst_verbs_net *net, struct mst_verbs_device *d, struct mst_reason *why)
 {
 	const char *name = ibv_get_device_name(d->context->device);
 	int rc = ibv_query_device(d->context, &d->limits);
 
 	if (rc != 0)
-		return mst_fail(-rc, "cannot query RDMA device %s: %s", name, strerror(rc));
+		return mst_reason_fail(why, -rc, "cannot query RDMA device %s: %s", name,
+				       strerror(rc));
 	d->channel = ibv_create_comp_channel(d->context);
 	d->pd = ibv_alloc_pd(d->context);
 	if (d->channel == NULL || d->pd == NULL)
-		return mst_fail(-errno, "RDMA device %s has no room for another user: %s", name,
-				strerror(errno));
+		return mst_reason_fail(why, -errno,
+				       "RDMA device %s has no room for another user: %s", name,
+				       strerror(errno));
 	rc = no_block(d->channel->fd);
 	if (rc == 0)
 		rc = no_block(d->context->async_fd);
@@ -56,9 +58,10 @@ static int make(struct mst_verbs_net *net, struct mst_verbs_device *d)
 	if (rc == 0)
 		rc = mst_verbs_watch(net, d->context->async_fd);
 	if (rc != 0)
-		return mst_fail(rc, "cannot watch RDMA device %s: %s", name, strerror(-rc));
+		return mst_reason_fail(why, rc, "cannot watch RDMA device %s: %s", name,
+				       strerror(-rc));
 	mst_verbs_memory_near(&net->published, d->context);
-	return mst_verbs_pin(d, &net->versions, "versions of the result");
+	return mst_verbs_pin(d, &net->versions, "versions of the result", why);
 }
 
 static void unpin_from(struct mst_verbs_device *d, struct mst_region *r)
@@ -69,14 +72,15 @@ static void unpin_from(struct mst_verbs_device *d, struct mst_region *r)
 }
 
 /* The device takes over what is registered by now. The domain is locked. */
-static int join_domain(struct mst_verbs_net *net, struct mst_verbs_device *d)
+static int join_domain(struct mst_verbs_net *net, struct mst_verbs_device *d,
+		       struct mst_reason *why)
 {
 	const struct mst_domain *domain = &net->net.domain;
 	struct mst_region *r = NULL;
 	int rc = 0;
 
 	while (rc == 0 && (r = mst_domain_next(domain, r)) != NULL)
-		rc = mst_verbs_pin_own(d, r);
+		rc = mst_verbs_pin_own(d, r, why);
 	if (rc == 0) {
 		net->device_count++;
 		return 0;
@@ -105,21 +109,24 @@ struct mst_verbs_device *mst_verbs_device_known(struct mst_verbs_net *net, const
 	return NULL;
 }
 
-int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out)
+int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out,
+			struct mst_reason *why)
 {
 	*out = mst_verbs_device_known(net, name);
 	if (*out != NULL)
-		return (*out)->gone ? mst_fail(-ENODEV, "RDMA device %s was removed", name) : 0;
+		return (*out)->gone
+			       ? mst_reason_fail(why, -ENODEV, "RDMA device %s was removed", name)
+			       : 0;
 	if (net->device_count == MST_RAILS_MAX)
-		return mst_fail(-ENOSPC, "more than %u RDMA devices", MST_RAILS_MAX);
+		return mst_reason_fail(why, -ENOSPC, "more than %u RDMA devices", MST_RAILS_MAX);
 	struct mst_verbs_device *d = &net->device[net->device_count];
 	*d = (struct mst_verbs_device){ .index = net->device_count };
-	int rc = open_named(name, &d->context);
+	int rc = open_named(name, &d->context, why);
 	if (rc == 0)
-		rc = make(net, d);
+		rc = make(net, d, why);
 	if (rc == 0) {
 		mst_domain_lock(&net->net.domain);
-		rc = join_domain(net, d);
+		rc = join_domain(net, d, why);
 		mst_domain_unlock(&net->net.domain);
 	}
 	if (rc != 0) {

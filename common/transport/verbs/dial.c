@@ -16,7 +16,6 @@
 #include "common/base/clock.h"
 #include "common/base/reason.h"
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 #define FAREWELL_MS 50
 #define LOOK_MS 50 /* between two looks whether the link is wanted */
@@ -33,6 +32,7 @@ struct attempt {
 	const struct mst_dial *dial;
 	struct mst_verbs_addresses far, own; /* own: count 0 where any will do */
 	struct mst_verbs_link *link;
+	struct mst_reason *why; /* the caller's */
 	uint64_t deadline_ns;
 	uint64_t step_ns, step_end_ns; /* the step at hand: since when, until when at the latest */
 };
@@ -65,14 +65,15 @@ static int give_up(const struct attempt *a, const struct mst_verbs_rail *r)
 {
 	int error = a->step_end_ns < a->deadline_ns ? -EHOSTUNREACH : -ETIMEDOUT;
 
-	return mst_verbs_reason_silent(r, error, mst_now_ns() - a->step_ns);
+	return mst_verbs_reason_silent(r, error, mst_now_ns() - a->step_ns, a->why);
 }
 
 static int check_wanted(const struct attempt *a)
 {
 	if (a->dial->unwanted == NULL || !a->dial->unwanted(a->dial->ctx))
 		return 0;
-	return mst_fail(-ECANCELED, "the link to %s is not wanted any more", a->link->rail[0].peer);
+	return mst_reason_fail(a->why, -ECANCELED, "the link to %s is not wanted any more",
+			       a->link->rail[0].peer);
 }
 
 /* Until every rail has come as far as @state. */
@@ -80,14 +81,15 @@ static int await(const struct attempt *a, enum mst_verbs_cm_state state)
 {
 	for (;;) {
 		const struct mst_verbs_rail *behind = NULL;
-		mst_why_clear();
 		mst_verbs_cm_step(a->net);
 		for (uint32_t i = 0; i < a->link->rail_count; i++) {
 			const struct mst_verbs_rail *r = &a->link->rail[i];
 			if (r->cm == MST_VERBS_CM_FAILED)
-				return r->failure;
+				return mst_reason_fail(a->why, a->link->error, "%s",
+						       a->link->link.why.text);
 			if (r->cm == MST_VERBS_CM_GONE && r->answer_bytes == 0)
-				return mst_fail(-EPIPE, "%s has ended the connection", r->peer);
+				return mst_reason_fail(a->why, -EPIPE,
+						       "%s has ended the connection", r->peer);
 			if (r->silent)
 				return give_up(a, r);
 			if (r->cm < state)
@@ -108,16 +110,18 @@ static int await(const struct attempt *a, enum mst_verbs_cm_state state)
 /* ---- the steps ---- */
 
 /* @own: what the rail was to be bound to, or NULL. */
-static int unreached(const struct mst_verbs_rail *r, const struct sockaddr *own, int error)
+static int unreached(const struct attempt *a, const struct mst_verbs_rail *r,
+		     const struct sockaddr *own, int error)
 {
 	char text[INET6_ADDRSTRLEN + 16] = "";
 
 	if (own != NULL)
 		mst_verbs_address_text(own, false, text, sizeof(text));
-	return mst_fail(-error,
-			"no RDMA device of this host reaches %s%s%s (%s); muster doctor shows "
-			"devices and addresses",
-			r->peer, own != NULL ? " from its address " : "", text, strerror(error));
+	return mst_reason_fail(
+		a->why, -error,
+		"no RDMA device of this host reaches %s%s%s (%s); muster doctor shows "
+		"devices and addresses",
+		r->peer, own != NULL ? " from its address " : "", text, strerror(error));
 }
 
 static int begin(const struct attempt *a, struct mst_verbs_rail *r)
@@ -135,26 +139,29 @@ static int begin(const struct attempt *a, struct mst_verbs_rail *r)
 	else
 		mst_verbs_address_toward(&far.any, r->own, sizeof(r->own));
 	if (rdma_create_id(a->net->cm, &r->id, r, RDMA_PS_TCP) != 0)
-		return mst_fail(-errno, "cannot begin a connection: %s", strerror(errno));
+		return mst_reason_fail(a->why, -errno, "cannot begin a connection: %s",
+				       strerror(errno));
 	if (tos != 0)
 		(void)rdma_set_option(r->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos));
 	if (rdma_resolve_addr(r->id, bound ? &own.any : NULL, &far.any, left_ms(a) + 1) == 0)
 		return 0;
-	return unreached(r, bound ? &own.any : NULL, errno);
+	return unreached(a, r, bound ? &own.any : NULL, errno);
 }
 
 static int find_route(const struct attempt *a, struct mst_verbs_rail *r)
 {
-	int rc = mst_verbs_device_of(a->net, ibv_get_device_name(r->id->verbs->device), &r->device);
+	int rc = mst_verbs_device_of(a->net, ibv_get_device_name(r->id->verbs->device), &r->device,
+				     a->why);
 
 	mst_verbs_address_text(rdma_get_local_addr(r->id), false, r->own, sizeof(r->own));
 	if (rc == 0)
-		rc = mst_verbs_rail_make(r);
+		rc = mst_verbs_rail_make(r, a->why);
 	if (rc != 0)
 		return rc;
 	if (rdma_resolve_route(r->id, (int)(RESOLVE_NS / MST_MS)) == 0)
 		return 0;
-	return mst_fail(-errno, "there is no RDMA route to %s: %s", r->peer, strerror(errno));
+	return mst_reason_fail(a->why, -errno, "there is no RDMA route to %s: %s", r->peer,
+			       strerror(errno));
 }
 
 static int request(const struct attempt *a, struct mst_verbs_rail *r)
@@ -181,11 +188,11 @@ static int request(const struct attempt *a, struct mst_verbs_rail *r)
 	memcpy(q.token, a->dial->token, sizeof(q.token));
 	if (rdma_connect(r->id, &conn) == 0)
 		return 0;
-	return mst_fail(-errno, "cannot send a connection request to %s: %s", r->peer,
-			strerror(errno));
+	return mst_reason_fail(a->why, -errno, "cannot send a connection request to %s: %s",
+			       r->peer, strerror(errno));
 }
 
-static int settle(struct mst_verbs_rail *r)
+static int settle(const struct attempt *a, struct mst_verbs_rail *r)
 {
 	const struct mst_verbs_answer *answer = &r->answer;
 	struct mst_verbs_far far = { .qpn = answer->down_qpn,
@@ -193,25 +200,27 @@ static int settle(struct mst_verbs_rail *r)
 				     .mtu = answer->mtu };
 
 	if (r->answer_bytes != sizeof(*answer) || answer->magic != MST_VERBS_MAGIC)
-		return mst_fail(-EPROTO, "%s answered, but is no muster", r->peer);
+		return mst_reason_fail(a->why, -EPROTO, "%s answered, but is no muster", r->peer);
 	if (answer->version != MST_VERBS_VERSION)
-		return mst_fail(
-			-EPROTONOSUPPORT,
+		return mst_reason_fail(
+			a->why, -EPROTONOSUPPORT,
 			"%s speaks version %u of muster's verbs transport, this end %u; use "
 			"the same version of muster on both sides",
 			r->peer, answer->version, MST_VERBS_VERSION);
-	int rc = mst_verbs_rail_connect(r, &far);
+	int rc = mst_verbs_rail_connect(r, &far, a->why);
 	if (rc != 0)
 		return rc;
 	if (rdma_establish(r->id) != 0)
-		return mst_fail(errno == EINVAL ? -EPIPE : -errno,
-				"cannot establish the connection to %s: %s", r->peer,
-				strerror(errno));
+		return mst_reason_fail(a->why, errno == EINVAL ? -EPIPE : -errno,
+				       "cannot establish the connection to %s: %s", r->peer,
+				       strerror(errno));
 	r->remote = answer->inbound;
 	r->rkey = answer->rkey;
 	r->open = true;
 	rc = mst_verbs_send_region_exchange(r);
-	return rc == 0 ? 0 : mst_fail(rc, "cannot write to %s: %s", r->peer, strerror(-rc));
+	return rc == 0 ? 0
+		       : mst_reason_fail(a->why, rc, "cannot write to %s: %s", r->peer,
+					 strerror(-rc));
 }
 
 static bool is_gone(const struct mst_verbs_link *l)
@@ -229,7 +238,9 @@ static int refused(const struct attempt *a)
 
 	while (!is_gone(a->link) && poll(&pfd, 1, FAREWELL_MS) > 0)
 		mst_verbs_cm_step(a->net);
-	return is_gone(a->link) ? -EPIPE : mst_fail(-EHOSTUNREACH, "%s", a->link->link.why.text);
+	return is_gone(a->link)
+		       ? -EPIPE
+		       : mst_reason_fail(a->why, -EHOSTUNREACH, "%s", a->link->link.why.text);
 }
 
 /* Until the acceptor's devices have the region exchanges: it can put from now on. */
@@ -286,7 +297,7 @@ static int enter(struct attempt *a)
 
 	step_begin(a, MST_NEVER); /* the queue pairs have timers of their own */
 	for (uint32_t i = 0; i < l->rail_count && rc == 0; i++)
-		rc = settle(&l->rail[i]);
+		rc = settle(a, &l->rail[i]);
 	if (rc == 0)
 		rc = await_region_exchanges(a);
 	l->queue.open = rc == 0;
@@ -295,6 +306,7 @@ static int enter(struct attempt *a)
 	if (l->link.why.text[0] == '\0')
 		mst_reason_set(&l->link.why, "%s has ended the connection at once",
 			       l->rail[0].peer);
+	mst_reason_clear(a->why);
 	atomic_store_explicit(&l->gone, true, memory_order_relaxed);
 	return 0;
 }
@@ -302,40 +314,56 @@ static int enter(struct attempt *a)
 static int find_ends(struct attempt *a)
 {
 	const struct mst_fabric *f = &a->net->fabric;
-	int rc = mst_verbs_address_parse(a->dial->address, &a->far);
+	int rc = mst_verbs_address_parse(a->dial->address, &a->far, a->why);
 
 	if (rc == 0 && (f->addresses != NULL || f->devices != NULL))
-		rc = mst_verbs_address_own(f, &a->far.at[0].any, &a->own);
+		rc = mst_verbs_address_own(f, &a->far.at[0].any, &a->own, a->why);
 	return rc;
 }
 
-static int check_export(const struct mst_dial *dial)
+static int check_lanes(const struct attempt *a)
 {
+	const struct mst_lanes *lanes = &a->dial->lanes;
+
+	if (mst_verbs_lanes_check(lanes) == 0)
+		return 0;
+	return mst_reason_fail(
+		a->why, -EINVAL, "lanes of %zu and %zu bytes, with %u and %u credits, cannot be",
+		lanes->up_bytes, lanes->down_bytes, lanes->up_credits, lanes->down_credits);
+}
+
+static int check_export(const struct attempt *a)
+{
+	const struct mst_dial *dial = a->dial;
 	const struct mst_export *e = &dial->export;
 
 	if (e->region == NULL || mst_region_may_export(e, dial->lanes.down_bytes))
 		return 0;
-	return mst_fail(-EINVAL,
-			"%zu bytes from %zu on of a region of %zu cannot stand for those from %zu "
-			"on of a lane of %zu",
-			e->bytes, e->offset, e->region->bytes, e->at, dial->lanes.down_bytes);
+	return mst_reason_fail(
+		a->why, -EINVAL,
+		"%zu bytes from %zu on of a region of %zu cannot stand for those from %zu "
+		"on of a lane of %zu",
+		e->bytes, e->offset, e->region->bytes, e->at, dial->lanes.down_bytes);
 }
 
-int mst_verbs_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out)
+int mst_verbs_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out,
+		   struct mst_reason *why)
 {
-	struct attempt a = { .net = (struct mst_verbs_net *)n, .dial = dial };
+	struct attempt a = { .net = (struct mst_verbs_net *)n, .dial = dial, .why = why };
+	struct mst_verbs_link_cfg cfg = { .connector = true, .lanes = dial->lanes };
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	a.deadline_ns = later(mst_now_ns(), dial->timeout_ns);
 	if (a.net->link_count == a.net->cfg.links_max) /* before anybody is asked */
 		return -ENOSPC;
 	int rc = find_ends(&a);
 	if (rc == 0)
-		rc = mst_verbs_lanes_check(&dial->lanes);
+		rc = check_lanes(&a);
 	if (rc == 0)
-		rc = check_export(dial);
+		rc = check_export(&a);
+	cfg.rails = a.far.count;
 	if (rc == 0)
-		rc = mst_verbs_link_new(a.net, true, &dial->lanes, a.far.count, &a.link);
+		rc = mst_verbs_link_new(a.net, &cfg, &a.link, why);
 	if (rc != 0)
 		return rc;
 	a.link->export = dial->export;
@@ -345,7 +373,7 @@ int mst_verbs_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_li
 	if (rc == 0)
 		rc = enter(&a);
 	if (rc == 0)
-		rc = mst_verbs_attach(n, &a.link->link);
+		rc = mst_verbs_attach(n, &a.link->link, why);
 	if (rc != 0) {
 		mst_verbs_link_free(&a.link->link);
 		return rc;

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 struct figure {
 	const char *what, *fix;
@@ -57,7 +56,7 @@ uint32_t mst_verbs_send_depth(const struct mst_verbs_lane *lane, const struct ib
 }
 
 int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has,
-			   const struct mst_verbs_need *need)
+			   const struct mst_verbs_need *need, struct mst_reason *why)
 {
 	static const char fewer[] = "take fewer workers (--workers), or more devices (--device)";
 	static const char smaller[] = "take fewer slots (--slots), or another device (--device)";
@@ -79,17 +78,18 @@ int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has
 	for (size_t i = 0; i < sizeof(figure) / sizeof(figure[0]); i++) {
 		const struct figure *f = &figure[i];
 		if (f->have > 0 && f->need > (uint64_t)f->have) /* 0: its driver does not say */
-			return mst_fail(-ENOSPC,
-					"RDMA device %s has %" PRId64 " %s, a job of %" PRIu32
-					" workers needs %" PRIu64 ": %s",
-					device, f->have, f->what, need->links, f->need, f->fix);
+			return mst_reason_fail(
+				why, -ENOSPC,
+				"RDMA device %s has %" PRId64 " %s, a job of %" PRIu32
+				" workers needs %" PRIu64 ": %s",
+				device, f->have, f->what, need->links, f->need, f->fix);
 	}
 	if (has->max_mr_size > 0 && l->up_bytes + MST_VERBS_PAGE > has->max_mr_size)
-		return mst_fail(-ENOSPC,
-				"RDMA device %s takes memory regions of %" PRIu64
-				" bytes at most, a worker's slots need %" PRIu64 ": %s",
-				device, (uint64_t)has->max_mr_size,
-				(uint64_t)l->up_bytes + MST_VERBS_PAGE, smaller);
+		return mst_reason_fail(why, -ENOSPC,
+				       "RDMA device %s takes memory regions of %" PRIu64
+				       " bytes at most, a worker's slots need %" PRIu64 ": %s",
+				       device, (uint64_t)has->max_mr_size,
+				       (uint64_t)l->up_bytes + MST_VERBS_PAGE, smaller);
 	return 0;
 }
 
@@ -106,16 +106,19 @@ static const char *port_fix(enum ibv_port_state state)
 	}
 }
 
-int mst_verbs_port_check(struct ibv_context *device, uint8_t port, const char *address)
+int mst_verbs_port_check(struct ibv_context *device, uint8_t port, const char *address,
+			 struct mst_reason *why)
 {
 	const char *name = ibv_get_device_name(device->device);
 	struct ibv_port_attr attr;
 	int rc = ibv_query_port(device, port, &attr);
 
 	if (rc != 0)
-		return mst_fail(-rc, "cannot query port %u of RDMA device %s", port, name);
+		return mst_reason_fail(why, -rc, "cannot query port %u of RDMA device %s", port,
+				       name);
 	if (attr.state == IBV_PORT_ACTIVE)
 		return 0;
-	return mst_fail(-ENETDOWN, "port %u of RDMA device %s, of address %s, is in state %s: %s",
-			port, name, address, ibv_port_state_str(attr.state), port_fix(attr.state));
+	return mst_reason_fail(why, -ENETDOWN,
+			       "port %u of RDMA device %s, of address %s, is in state %s: %s", port,
+			       name, address, ibv_port_state_str(attr.state), port_fix(attr.state));
 }

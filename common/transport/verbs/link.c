@@ -12,7 +12,6 @@
 #include "common/base/reason.h"
 #include "common/transport/pages.h"
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 #define COMPLETIONS 16
 /* Polls without an event after which an end that never sleeps returns the last credits. They take
@@ -25,18 +24,18 @@ int mst_verbs_lanes_check(const struct mst_lanes *lanes)
 	    lanes->up_credits <= MST_VERBS_CREDITS_MAX &&
 	    lanes->down_credits <= MST_VERBS_CREDITS_MAX)
 		return 0;
-	return mst_fail(-EINVAL, "lanes of %zu and %zu bytes, with %u and %u credits, cannot be",
-			lanes->up_bytes, lanes->down_bytes, lanes->up_credits, lanes->down_credits);
+	return -EINVAL;
 }
 
 /* ---- beginning and end ---- */
 
-static int memory_new(const struct mst_verbs_link *l, size_t bytes, struct mst_verbs_memory *out)
+static int memory_new(const struct mst_verbs_link *l, size_t bytes, struct mst_verbs_memory *out,
+		      struct mst_reason *why)
 {
 	size_t all = mst_verbs_memory_of(bytes);
 
-	return l->views ? mst_verbs_memory_new_viewed(all, out)
-			: mst_verbs_memory_new(all, l->home->fabric.huge_pages, out);
+	return l->views ? mst_verbs_memory_new_viewed(all, out, why)
+			: mst_verbs_memory_new(all, l->home->fabric.huge_pages, out, why);
 }
 
 static _Atomic uint64_t *credit_word(const struct mst_verbs_memory *m)
@@ -44,15 +43,15 @@ static _Atomic uint64_t *credit_word(const struct mst_verbs_memory *m)
 	return (_Atomic uint64_t *)(void *)(mst_verbs_tail(m) + MST_VERBS_CREDIT_AT);
 }
 
-static int make_memory(struct mst_verbs_link *l)
+static int make_memory(struct mst_verbs_link *l, struct mst_reason *why)
 {
 	size_t in = l->connector ? l->link.lanes.down_bytes : l->link.lanes.up_bytes;
 
 	l->link.outbound_bytes = mst_verbs_outbound(&l->link.lanes, !l->connector,
 						    l->home->cfg.outbound_max);
-	int rc = memory_new(l, in, &l->inbound);
+	int rc = memory_new(l, in, &l->inbound, why);
 	if (rc == 0)
-		rc = memory_new(l, l->link.outbound_bytes, &l->outbound);
+		rc = memory_new(l, l->link.outbound_bytes, &l->outbound, why);
 	l->link.inbound = l->inbound.base;
 	l->link.outbound = l->outbound.base;
 	if (rc != 0)
@@ -80,25 +79,25 @@ static void prepare_queue(struct mst_verbs_link *l, uint32_t rails)
 	q->rail_count = rails;
 }
 
-int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct mst_lanes *lanes,
-		       uint32_t rails, struct mst_verbs_link **out)
+int mst_verbs_link_new(struct mst_verbs_net *net, const struct mst_verbs_link_cfg *cfg,
+		       struct mst_verbs_link **out, struct mst_reason *why)
 {
 	struct mst_verbs_link *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
-		return mst_fail(-ENOMEM, "no memory for a link");
+		return mst_reason_fail(why, -ENOMEM, "no memory for a link");
 	l->link.ops = &mst_verbs;
-	l->link.lanes = *lanes;
+	l->link.lanes = cfg->lanes;
 	l->home = net;
-	l->connector = connector;
-	l->views = connector && net->cfg.views;
-	l->rail_count = rails;
-	prepare_queue(l, rails);
-	for (uint32_t i = 0; i < rails; i++) {
+	l->connector = cfg->connector;
+	l->views = cfg->connector && net->cfg.views;
+	l->rail_count = cfg->rails;
+	prepare_queue(l, cfg->rails);
+	for (uint32_t i = 0; i < cfg->rails; i++) {
 		l->rail[i].link = l;
 		l->rail[i].index = i;
 	}
-	int rc = make_memory(l);
+	int rc = make_memory(l, why);
 	if (rc != 0) {
 		mst_verbs_link_free(&l->link);
 		return rc;

@@ -20,7 +20,6 @@
 #include "common/transport/origins.h"
 #include "common/transport/verbs/callers.h"
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 #define BACKLOG 1024
 #define CALLERS_MAX 64u
@@ -59,7 +58,8 @@ struct verbs_listener {
 
 /* ---- opening and closing ---- */
 
-static int listen_at(struct verbs_listener *listener, uint32_t i, union mst_verbs_address *at)
+static int listen_at(struct verbs_listener *listener, uint32_t i, union mst_verbs_address *at,
+		     struct mst_reason *why)
 {
 	char text[INET6_ADDRSTRLEN + 16];
 	struct mst_verbs_device *device;
@@ -67,36 +67,39 @@ static int listen_at(struct verbs_listener *listener, uint32_t i, union mst_verb
 
 	mst_verbs_address_text(&at->any, false, text, sizeof(text));
 	if (rdma_create_id(listener->channel, &listener->listen_id[i], listener, RDMA_PS_TCP) != 0)
-		return mst_fail(-errno, "cannot make a listener: %s", strerror(errno));
+		return mst_reason_fail(why, -errno, "cannot make a listener: %s", strerror(errno));
 	id = listener->listen_id[i];
 	if (rdma_bind_addr(id, &at->any) != 0)
-		return mst_fail(-errno,
-				errno == EADDRNOTAVAIL
-					? "this host has no address %s: muster doctor lists those "
-					  "of its RDMA devices"
-					: "address %s is on no RDMA device of this host: muster "
-					  "doctor lists those that are",
-				text);
+		return mst_reason_fail(
+			why, -errno,
+			errno == EADDRNOTAVAIL
+				? "this host has no address %s: muster doctor lists those "
+				  "of its RDMA devices"
+				: "address %s is on no RDMA device of this host: muster "
+				  "doctor lists those that are",
+			text);
 	if (id->verbs == NULL)
-		return mst_fail(
-			-ENODEV,
+		return mst_reason_fail(
+			why, -ENODEV,
 			"address %s does not belong to exactly one RDMA device; choose one with "
 			"--device",
 			text);
 	if (rdma_listen(id, BACKLOG) != 0)
-		return mst_fail(-errno, "cannot listen at %s: %s", text, strerror(errno));
+		return mst_reason_fail(why, -errno, "cannot listen at %s: %s", text,
+				       strerror(errno));
 	if (at->any.sa_family == AF_INET)
 		at->v4.sin_port = rdma_get_src_port(id);
 	else
 		at->v6.sin6_port = rdma_get_src_port(id);
-	int rc = mst_verbs_port_check(id->verbs, id->port_num, text);
+	int rc = mst_verbs_port_check(id->verbs, id->port_num, text, why);
 	return rc != 0 ? rc
 		       : mst_verbs_device_of(listener->net, ibv_get_device_name(id->verbs->device),
-					     &device);
+					     &device, why);
 }
 
 /* Is there room for all links that may be attached? */
-static int check_devices(const struct verbs_listener *listener, uint32_t rails)
+static int check_devices(const struct verbs_listener *listener, uint32_t rails,
+			 struct mst_reason *why)
 {
 	const struct mst_verbs_net *net = listener->net;
 	int rc = 0;
@@ -111,7 +114,7 @@ static int check_devices(const struct verbs_listener *listener, uint32_t rails)
 			need.here += strcmp(ibv_get_device_name(
 						    listener->listen_id[k]->verbs->device),
 					    name) == 0;
-		rc = mst_verbs_limits_check(name, &d->limits, &need);
+		rc = mst_verbs_limits_check(name, &d->limits, &need, why);
 	}
 	return rc;
 }
@@ -165,24 +168,24 @@ static void listener_close(struct mst_link_listener *d)
 	free(listener);
 }
 
-static int listener_open(struct mst_net *n, struct mst_link_listener **out)
+static int listener_open(struct mst_net *n, struct mst_link_listener **out, struct mst_reason *why)
 {
 	struct mst_verbs_addresses at;
 	struct verbs_listener *listener;
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	listener = calloc(1, sizeof(*listener));
 	if (listener == NULL)
 		return -ENOMEM;
 	listener->listener.ops = &mst_verbs;
 	listener->net = (struct mst_verbs_net *)n;
-	int rc = mst_verbs_cm_open(&listener->channel);
+	int rc = mst_verbs_cm_open(&listener->channel, why);
 	if (rc == 0)
-		rc = mst_verbs_address_own(&listener->net->fabric, NULL, &at);
+		rc = mst_verbs_address_own(&listener->net->fabric, NULL, &at, why);
 	for (uint32_t i = 0; rc == 0 && i < at.count; i++)
-		rc = listen_at(listener, i, &at.at[i]);
+		rc = listen_at(listener, i, &at.at[i], why);
 	if (rc == 0)
-		rc = check_devices(listener, at.count);
+		rc = check_devices(listener, at.count, why);
 	if (rc == 0)
 		rc = mst_verbs_address_print(&at, listener->listener.address,
 					     sizeof(listener->listener.address));
@@ -413,22 +416,24 @@ static void tidy(struct verbs_listener *listener)
 	}
 }
 
-static int listener_next_request(struct mst_link_listener *d, struct mst_link_request *out)
+static int listener_next_request(struct mst_link_listener *d, struct mst_link_request *out,
+				 struct mst_reason *why)
 {
 	struct verbs_listener *listener = (struct verbs_listener *)d;
 	struct verbs_caller *c;
 	uint32_t steps = 0;
 
+	mst_reason_clear(why);
 	tidy(listener);
 	/* What is not read waits with the kernel, which has more room for callers. Rubbish that
 	 * comes as fast as it is refused must not keep the caller of this here. */
 	while ((c = next_here(listener)) == NULL)
 		if (steps++ == CALLERS_MAX || !step(listener))
 			return listener->removed
-				       ? mst_fail(-ENODEV, "the RDMA device of %s was removed",
-						  d->address)
+				       ? mst_reason_fail(why, -ENODEV,
+							 "the RDMA device of %s was removed",
+							 d->address)
 				       : -EAGAIN;
-	mst_why_clear();
 	enter(c, CALLER_SHOWN);
 	memcpy(out->token, c->request.token, sizeof(out->token));
 	out->lanes = (struct mst_lanes){ c->request.up_bytes, c->request.down_bytes,
@@ -442,7 +447,8 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 
 /* ---- answers ---- */
 
-static int make_rail(struct verbs_listener *listener, struct mst_verbs_rail *r)
+static int make_rail(struct verbs_listener *listener, struct mst_verbs_rail *r,
+		     struct mst_reason *why)
 {
 	const char *name = ibv_get_device_name(r->id->verbs->device);
 
@@ -450,12 +456,13 @@ static int make_rail(struct verbs_listener *listener, struct mst_verbs_rail *r)
 	mst_verbs_address_text(rdma_get_peer_addr(r->id), false, r->peer, sizeof(r->peer));
 	mst_verbs_address_text(rdma_get_local_addr(r->id), false, r->own, sizeof(r->own));
 	if (r->device == NULL)
-		return mst_fail(-ENODEV, "%s called over RDMA device %s, where no listener is",
-				r->peer, name);
+		return mst_reason_fail(why, -ENODEV,
+				       "%s called over RDMA device %s, where no listener is",
+				       r->peer, name);
 	/* Release: from now on the listener's thread hands events of the connection to this
 	 * rail. */
 	__atomic_store_n(&r->id->context, r, __ATOMIC_RELEASE);
-	return mst_verbs_rail_make(r);
+	return mst_verbs_rail_make(r, why);
 }
 
 static void compare_mtu(const struct mst_verbs_rail *r, uint8_t far, uint8_t own)
@@ -468,7 +475,7 @@ static void compare_mtu(const struct mst_verbs_rail *r, uint8_t far, uint8_t own
 			128u << own);
 }
 
-static int accept_rail(struct mst_verbs_rail *r, uint8_t far_mtu)
+static int accept_rail(struct mst_verbs_rail *r, uint8_t far_mtu, struct mst_reason *why)
 {
 	struct mst_verbs_answer yes = { .magic = MST_VERBS_MAGIC,
 					.version = MST_VERBS_VERSION,
@@ -488,17 +495,20 @@ static int accept_rail(struct mst_verbs_rail *r, uint8_t far_mtu)
 		r->cm = MST_VERBS_CM_ANSWERED;
 		return 0;
 	}
-	return mst_fail(-EPIPE, "%s has gone before it was let in", r->peer);
+	return mst_reason_fail(why, -EPIPE, "%s has gone before it was let in", r->peer);
 }
 
 /* The link takes the connections over, so that freeing it ends them. */
 static int let_in(struct verbs_listener *listener, struct verbs_caller *c,
-		  struct mst_verbs_link **out)
+		  struct mst_verbs_link **out, struct mst_reason *why)
 {
 	const struct mst_verbs_request *q = &c->request;
-	struct mst_lanes lanes = { q->up_bytes, q->down_bytes, q->up_credits, q->down_credits };
+	struct mst_verbs_link_cfg cfg = {
+		.lanes = { q->up_bytes, q->down_bytes, q->up_credits, q->down_credits },
+		.rails = q->rails,
+	};
 	struct mst_verbs_link *l;
-	int rc = mst_verbs_link_new(listener->net, false, &lanes, q->rails, &l);
+	int rc = mst_verbs_link_new(listener->net, &cfg, &l, why);
 
 	if (rc != 0)
 		return rc;
@@ -508,13 +518,13 @@ static int let_in(struct verbs_listener *listener, struct verbs_caller *c,
 		c->rail[i].id = NULL;
 	}
 	for (uint32_t i = 0; i < q->rails && rc == 0; i++)
-		rc = make_rail(listener, &l->rail[i]);
+		rc = make_rail(listener, &l->rail[i], why);
 	if (rc == 0)
 		rc = mst_queue_init(&l->queue);
 	for (uint32_t i = 0; i < q->rails && rc == 0; i++)
-		rc = mst_verbs_rail_connect(&l->rail[i], &c->rail[i].far);
+		rc = mst_verbs_rail_connect(&l->rail[i], &c->rail[i].far, why);
 	for (uint32_t i = 0; i < q->rails && rc == 0; i++)
-		rc = accept_rail(&l->rail[i], c->rail[i].far.mtu);
+		rc = accept_rail(&l->rail[i], c->rail[i].far.mtu, why);
 	return rc;
 }
 
@@ -535,18 +545,18 @@ static void put_out(struct mst_verbs_link *l, int error)
 }
 
 static int listener_answer(struct mst_link_listener *d, const struct mst_link_request *request,
-			   struct mst_link **out)
+			   struct mst_link **out, struct mst_reason *why)
 {
 	struct verbs_listener *listener = (struct verbs_listener *)d;
 	struct verbs_caller *c = request->caller;
 	struct mst_verbs_link *l = NULL;
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (out == NULL) {
 		forget(c, -EACCES);
 		return 0;
 	}
-	int rc = let_in(listener, c, &l);
+	int rc = let_in(listener, c, &l, why);
 	if (rc != 0)
 		put_out(l, rc);
 	forget(c, rc);

@@ -11,13 +11,13 @@
 #include "common/host/memlock.h"
 #include "common/transport/pages.h"
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define NODES_MAX 1024
 #define MEMORY_PREFERRED 1 /* MPOL_PREFERRED of linux/mempolicy.h */
 
-int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory *out)
+int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory *out,
+			 struct mst_reason *why)
 {
 	bool huge = huge_pages && bytes >= HUGE_PAGE;
 	size_t mapped = bytes + (huge ? HUGE_PAGE : 0);
@@ -25,7 +25,8 @@ int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory 
 			     0);
 
 	if (mapping == MAP_FAILED)
-		return mst_fail(-ENOMEM, "cannot map %zu bytes: %s", mapped, strerror(errno));
+		return mst_reason_fail(why, -ENOMEM, "cannot map %zu bytes: %s", mapped,
+				       strerror(errno));
 	uintptr_t base = (uintptr_t)mapping;
 	if (huge) {
 		base = (base + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
@@ -40,7 +41,7 @@ int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory 
 
 /* What has no name can be mapped once only. Children have no part in it: what they wrote would be
  * sent. */
-int mst_verbs_memory_new_viewed(size_t bytes, struct mst_verbs_memory *out)
+int mst_verbs_memory_new_viewed(size_t bytes, struct mst_verbs_memory *out, struct mst_reason *why)
 {
 	int fd = memfd_create("muster", MFD_CLOEXEC);
 	void *base = NULL;
@@ -51,8 +52,8 @@ int mst_verbs_memory_new_viewed(size_t bytes, struct mst_verbs_memory *out)
 	if (fd >= 0)
 		close(fd);
 	if (base == NULL)
-		return mst_fail(-ENOMEM, "cannot map %zu bytes of shared memory: %s", bytes,
-				strerror(error));
+		return mst_reason_fail(why, -ENOMEM, "cannot map %zu bytes of shared memory: %s",
+				       bytes, strerror(error));
 	(void)madvise(base, bytes, MADV_DONTFORK);
 	*out = (struct mst_verbs_memory){
 		.base = base, .bytes = bytes, .mapping = base, .mapped = bytes
@@ -112,71 +113,79 @@ static size_t pages_of(const void *base, size_t bytes, void **out)
 
 /* An ENOMEM has one of three causes: a hole, the limit of what a process may lock, or a device or
  * kernel that has no room left. */
-static int explain_no_memory(const struct mst_verbs_memory *m, const char *what, const char *device)
+static int explain_no_memory(const struct mst_verbs_registration *how, struct mst_reason *why)
 {
+	const char *device = ibv_get_device_name(how->pd->context->device);
 	struct mst_memlock lock;
 	void *from;
-	size_t bytes = pages_of(m->base, m->bytes, &from);
+	size_t bytes = pages_of(how->base, how->bytes, &from);
 
 	mst_host_memlock("", &lock);
 	if (mst_memlock_forbids(&lock, bytes))
-		return mst_fail(-ENOMEM,
-				"cannot register %zu bytes (%s) with %s: this process may lock "
-				"%" PRIu64 " bytes of memory and has pinned %" PRIu64
-				"; raise the limit: ulimit -l unlimited, LimitMEMLOCK=infinity in "
-				"a systemd unit, --ulimit memlock=-1 of a container; muster doctor "
-				"checks it",
-				m->bytes, what, device, lock.soft_bytes, lock.pinned_bytes);
-	return mst_fail(-ENOMEM,
-			"cannot register %zu bytes (%s) with %s: the device has no room for "
-			"another region, or the kernel no memory to keep a record of one; this "
-			"process has pinned %" PRIu64 " bytes, and its limit is not the cause: "
-			"register fewer and larger regions, or let fewer processes use the device",
-			m->bytes, what, device, lock.pinned_bytes);
+		return mst_reason_fail(
+			why, -ENOMEM,
+			"cannot register %zu bytes (%s) with %s: this process may lock "
+			"%" PRIu64 " bytes of memory and has pinned %" PRIu64
+			"; raise the limit: ulimit -l unlimited, LimitMEMLOCK=infinity in "
+			"a systemd unit, --ulimit memlock=-1 of a container; muster doctor "
+			"checks it",
+			how->bytes, how->what, device, lock.soft_bytes, lock.pinned_bytes);
+	return mst_reason_fail(
+		why, -ENOMEM,
+		"cannot register %zu bytes (%s) with %s: the device has no room for "
+		"another region, or the kernel no memory to keep a record of one; this "
+		"process has pinned %" PRIu64 " bytes, and its limit is not the cause: "
+		"register fewer and larger regions, or let fewer processes use the device",
+		how->bytes, how->what, device, lock.pinned_bytes);
 }
 
-static bool is_mapped(const struct mst_verbs_memory *m)
+static bool is_mapped(const struct mst_verbs_registration *how)
 {
 	void *from;
-	size_t bytes = pages_of(m->base, m->bytes, &from);
+	size_t bytes = pages_of(how->base, how->bytes, &from);
 
 	return msync(from, bytes, MS_ASYNC) == 0;
 }
 
-static int explain(const struct mst_verbs_memory *m, const char *what, const char *device,
-		   int error)
+static int explain(const struct mst_verbs_registration *how, int error, struct mst_reason *why)
 {
-	if (error == EFAULT || (error == ENOMEM && !is_mapped(m)))
-		return mst_fail(-EFAULT,
-				"cannot register %zu bytes (%s) with %s: not all of it is mapped, "
-				"or it is a file's or a device's, or may not be written: copy it "
-				"to memory of the process",
-				m->bytes, what, device);
+	const char *device = ibv_get_device_name(how->pd->context->device);
+
+	if (error == EFAULT || (error == ENOMEM && !is_mapped(how)))
+		return mst_reason_fail(
+			why, -EFAULT,
+			"cannot register %zu bytes (%s) with %s: not all of it is mapped, "
+			"or it is a file's or a device's, or may not be written: copy it "
+			"to memory of the process",
+			how->bytes, how->what, device);
 	if (error == ENOMEM)
-		return explain_no_memory(m, what, device);
-	return mst_fail(-error, "cannot register %zu bytes (%s) with %s: %s", m->bytes, what,
-			device, strerror(error));
+		return explain_no_memory(how, why);
+	return mst_reason_fail(why, -error, "cannot register %zu bytes (%s) with %s: %s",
+			       how->bytes, how->what, device, strerror(error));
 }
 
-int mst_verbs_register(struct ibv_pd *pd, const struct mst_verbs_memory *m, unsigned access,
-		       const char *what, struct ibv_mr **out)
+int mst_verbs_register(const struct mst_verbs_registration *how, struct ibv_mr **out,
+		       struct mst_reason *why)
 {
-	*out = ibv_reg_mr(pd, m->base, m->bytes, access);
-	if (*out != NULL)
-		return 0;
-	return explain(m, what, ibv_get_device_name(pd->context->device), errno);
+	*out = ibv_reg_mr(how->pd, how->base, how->bytes, how->access);
+	return *out != NULL ? 0 : explain(how, errno, why);
 }
 
 /* ---- regions ---- */
 
-int mst_verbs_pin(struct mst_verbs_device *d, struct mst_region *r, const char *what)
+int mst_verbs_pin(struct mst_verbs_device *d, struct mst_region *r, const char *what,
+		  struct mst_reason *why)
 {
-	const struct mst_verbs_memory m = { .base = r->base, .bytes = r->bytes };
+	struct mst_verbs_registration how = { .pd = d->pd,
+					      .base = r->base,
+					      .bytes = r->bytes,
+					      .access = 0, /* this end reads it */
+					      .what = what };
 	struct ibv_mr *mr;
 
 	if (r->bytes == 0 || r->pin[d->index] != NULL)
 		return 0;
-	int rc = mst_verbs_register(d->pd, &m, 0, what, &mr); /* 0: this end reads it */
+	int rc = mst_verbs_register(&how, &mr, why);
 	if (rc == 0)
 		r->pin[d->index] = mr;
 	return rc;
@@ -192,55 +201,60 @@ void mst_verbs_unpin(struct mst_region *r)
 }
 
 /* Where the kernel does not copy pinned pages for a child, libibverbs has to keep them from it. */
-static int check_fork(void)
+static int check_fork(struct mst_reason *why)
 {
 	if (ibv_is_fork_initialized() == IBV_FORK_UNNEEDED)
 		return 0;
-	return mst_fail(-ENOTSUP,
-			"memory of the program's own cannot be registered here: forked children "
-			"would lose it, for this kernel, or its RDMA library, does not copy pinned "
-			"pages for them; Linux 5.12 does");
+	return mst_reason_fail(
+		why, -ENOTSUP,
+		"memory of the program's own cannot be registered here: forked children "
+		"would lose it, for this kernel, or its RDMA library, does not copy pinned "
+		"pages for them; Linux 5.12 does");
 }
 
 /* libibverbs keeps them even where it need not, once anybody in the process (this transport, NCCL)
  * has called ibv_fork_init(): seen with rdma-core 44. */
-static int keep_in_children(const struct mst_region *r)
+static int keep_in_children(const struct mst_region *r, struct mst_reason *why)
 {
 	void *from;
 	size_t bytes = pages_of(r->base, r->bytes, &from);
 
 	if (madvise(from, bytes, MADV_DOFORK) == 0)
 		return 0;
-	return mst_fail(-ENOTSUP, "%zu bytes at %p are no memory that a forked child can have: %s",
-			r->bytes, (void *)r->base, strerror(errno));
+	return mst_reason_fail(why, -ENOTSUP,
+			       "%zu bytes at %p are no memory that a forked child can have: %s",
+			       r->bytes, (void *)r->base, strerror(errno));
 }
 
-int mst_verbs_pin_own(struct mst_verbs_device *d, struct mst_region *r)
+int mst_verbs_pin_own(struct mst_verbs_device *d, struct mst_region *r, struct mst_reason *why)
 {
 	if (r->target)
 		return 0;
-	int rc = mst_verbs_pin(d, r, "the program's own");
-	return rc != 0 ? rc : keep_in_children(r);
+	int rc = mst_verbs_pin(d, r, "the program's own", why);
+	return rc != 0 ? rc : keep_in_children(r, why);
 }
 
-int mst_verbs_export(struct mst_verbs_rail *r, unsigned access)
+int mst_verbs_export(struct mst_verbs_rail *r, unsigned access, struct mst_reason *why)
 {
 	const struct mst_export *e = &r->link->export;
-	const struct mst_verbs_memory m = { .base = e->region->base + e->offset,
-					    .bytes = e->bytes };
-	int rc = mst_verbs_register(r->pd, &m, access, "where the peer's results go", &r->exported);
+	struct mst_verbs_registration how = { .pd = r->pd,
+					      .base = e->region->base + e->offset,
+					      .bytes = e->bytes,
+					      .access = access,
+					      .what = "where the peer's results go" };
+	int rc = mst_verbs_register(&how, &r->exported, why);
 
-	return rc != 0 ? rc : keep_in_children(e->region);
+	return rc != 0 ? rc : keep_in_children(e->region, why);
 }
 
-static int pin(void *ctx, struct mst_region *r)
+static int pin(void *ctx, struct mst_region *r, struct mst_reason *why)
 {
 	struct mst_verbs_net *net = ctx;
-	int rc = check_fork();
+	int rc = check_fork(why);
 
 	for (uint32_t i = 0; i < net->device_count && rc == 0; i++)
 		if (!net->device[i].gone)
-			rc = mst_verbs_pin_own(&net->device[i], r);
+			rc = mst_verbs_pin_own(&net->device[i], r, why);
 	if (rc != 0)
 		mst_verbs_unpin(r);
 	return rc;

@@ -26,7 +26,6 @@
 #include "common/transport/spin.h"
 #include "common/transport/verbs/library.h"
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 #define LISTEN_EVERY_POLLS 64u
 #define LISTEN_EVERY_NS (10 * MST_MS)
@@ -73,34 +72,36 @@ static void net_close(struct mst_net *n)
 	free(net);
 }
 
-static int open_wait_fds(struct mst_verbs_net *net)
+static int open_wait_fds(struct mst_verbs_net *net, struct mst_reason *why)
 {
 	net->epoll = epoll_create1(EPOLL_CLOEXEC);
 	net->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (net->epoll < 0 || net->notify_fd < 0)
-		return mst_fail(-errno, "cannot make a descriptor to wait on: %s", strerror(errno));
-	int rc = mst_verbs_cm_open(&net->cm);
+		return mst_reason_fail(why, -errno, "cannot make a descriptor to wait on: %s",
+				       strerror(errno));
+	int rc = mst_verbs_cm_open(&net->cm, why);
 	if (rc != 0)
 		return rc;
 	rc = mst_verbs_watch(net, net->cm->fd);
 	if (rc == 0)
 		rc = mst_verbs_watch(net, net->notify_fd);
 	if (rc != 0)
-		return mst_fail(rc, "cannot watch the RDMA connection manager: %s", strerror(-rc));
+		return mst_reason_fail(why, rc, "cannot watch the RDMA connection manager: %s",
+				       strerror(-rc));
 	return 0;
 }
 
-static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
 	static const struct mst_fabric usual = MST_FABRIC_DEFAULT;
 	struct mst_verbs_net *net;
 
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (cfg->published_bytes > MST_VERBS_BYTES_MAX)
 		return -EINVAL;
 	int rc = mst_verbs_library();
 	if (rc != 0)
-		return mst_fail(rc, "%s", mst_verbs_library_why());
+		return mst_reason_fail(why, rc, "%s", mst_verbs_library_why());
 	/* Children may be forked while memory is registered: what is muster's own they need not
 	 * have, and the kernel need not copy for them. */
 	(void)ibv_fork_init();
@@ -114,10 +115,10 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 	net->epoll = net->notify_fd = -1;
 	net->net.domain.ops = &mst_verbs_domain;
 	net->net.domain.ctx = net;
-	rc = open_wait_fds(net);
+	rc = open_wait_fds(net, why);
 	if (rc == 0 && cfg->published_bytes > 0)
 		rc = mst_verbs_memory_new(mst_verbs_round(cfg->published_bytes),
-					  net->fabric.huge_pages, &net->published);
+					  net->fabric.huge_pages, &net->published, why);
 	if (rc < 0) {
 		net_close(&net->net);
 		return rc;
@@ -132,26 +133,28 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 
 /* ---- links ---- */
 
-static int to_own_channel(struct mst_verbs_net *net, struct mst_verbs_link *l)
+static int to_own_channel(struct mst_verbs_net *net, struct mst_verbs_link *l,
+			  struct mst_reason *why)
 {
 	for (uint32_t i = 0; i < l->rail_count; i++)
 		if (l->rail[i].id->channel != net->cm &&
 		    rdma_migrate_id(l->rail[i].id, net->cm) != 0)
-			return mst_fail(-errno, "cannot take over the connection of %s: %s",
-					l->rail[i].peer, strerror(errno));
+			return mst_reason_fail(why, -errno,
+					       "cannot take over the connection of %s: %s",
+					       l->rail[i].peer, strerror(errno));
 	return 0;
 }
 
-int mst_verbs_attach(struct mst_net *n, struct mst_link *link)
+int mst_verbs_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *why)
 {
 	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
 	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
 
 	MST_ASSERT(l->state == MST_VERBS_IDLE && l->home == net);
-	mst_why_clear();
+	mst_reason_clear(why);
 	if (net->link_count == net->cfg.links_max)
 		return -ENOSPC;
-	int rc = to_own_channel(net, l);
+	int rc = to_own_channel(net, l, why);
 	if (rc < 0)
 		return rc;
 	l->net = net;

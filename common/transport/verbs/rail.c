@@ -10,7 +10,6 @@
 
 #include "common/base/rand.h"
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 #define PSN_MASK 0xffffffu
 #define RECEIVES_AT_A_TIME 32u
@@ -22,14 +21,14 @@ static uint32_t sends_of(const struct mst_verbs_rail *r)
 	return r->link->queue.rail[r->index].sends;
 }
 
-static int make_queue(struct mst_verbs_rail *r)
+static int make_queue(struct mst_verbs_rail *r, struct mst_reason *why)
 {
 	/* Every receive and every send may complete, if only in error. */
 	uint64_t entries = (uint64_t)r->link->queue.in_credits + 1 + sends_of(r) + 1;
 
 	if (entries > (uint64_t)r->device->limits.max_cqe)
-		return mst_fail(
-			-EINVAL,
+		return mst_reason_fail(
+			why, -EINVAL,
 			"a link needs a completion queue of %llu entries, RDMA device %s has "
 			"%d at most",
 			(unsigned long long)entries, mst_verbs_rail_device(r),
@@ -37,8 +36,9 @@ static int make_queue(struct mst_verbs_rail *r)
 	r->cq = ibv_create_cq(r->device->context, (int)entries, r, r->device->channel, 0);
 	if (r->cq != NULL)
 		return 0;
-	return mst_fail(-errno, "RDMA device %s has no completion queue left (%d in all): %s",
-			mst_verbs_rail_device(r), r->device->limits.max_cq, strerror(errno));
+	return mst_reason_fail(why, -errno,
+			       "RDMA device %s has no completion queue left (%d in all): %s",
+			       mst_verbs_rail_device(r), r->device->limits.max_cq, strerror(errno));
 }
 
 static struct ibv_qp *make_pair(struct mst_verbs_rail *r, struct ibv_pd *pd, uint32_t sends,
@@ -60,7 +60,7 @@ static struct ibv_qp *make_pair(struct mst_verbs_rail *r, struct ibv_pd *pd, uin
 	return qp;
 }
 
-static int make_pairs(struct mst_verbs_rail *r)
+static int make_pairs(struct mst_verbs_rail *r, struct mst_reason *why)
 {
 	static const uint32_t inline_bytes[] = { 256, 64, 0 };
 
@@ -69,15 +69,15 @@ static int make_pairs(struct mst_verbs_rail *r)
 		r->out = make_pair(r, r->device->pd, sends_of(r), 1, inline_bytes[i]);
 	if (r->in != NULL && r->out != NULL)
 		return 0;
-	return mst_fail(-errno,
-			"RDMA device %s has no queue pair left for this link (%d in all, each with "
-			"%d requests at most; this one takes %u sends, %u receives): %s",
-			mst_verbs_rail_device(r), r->device->limits.max_qp,
-			r->device->limits.max_qp_wr, sends_of(r), r->link->queue.in_credits + 1,
-			strerror(errno));
+	return mst_reason_fail(
+		why, -errno,
+		"RDMA device %s has no queue pair left for this link (%d in all, each with "
+		"%d requests at most; this one takes %u sends, %u receives): %s",
+		mst_verbs_rail_device(r), r->device->limits.max_qp, r->device->limits.max_qp_wr,
+		sends_of(r), r->link->queue.in_credits + 1, strerror(errno));
 }
 
-static int register_memory(struct mst_verbs_rail *r)
+static int register_memory(struct mst_verbs_rail *r, struct mst_reason *why)
 {
 	if (r->index == 0) {
 		mst_verbs_memory_near(&r->link->inbound, r->device->context);
@@ -91,14 +91,20 @@ static int register_memory(struct mst_verbs_rail *r)
 
 	if (r->link->home->fabric.relaxed_ordering)
 		from_afar |= IBV_ACCESS_RELAXED_ORDERING;
-	int rc = mst_verbs_register(r->pd, &r->link->inbound, from_afar, "what the peer writes",
-				    &r->inbound);
+	struct mst_verbs_registration written = { .pd = r->pd,
+						  .base = r->link->inbound.base,
+						  .bytes = r->link->inbound.bytes,
+						  .access = from_afar,
+						  .what = "what the peer writes" };
+	int rc = mst_verbs_register(&written, &r->inbound, why);
 	if (rc == 0 && r->link->export.region != NULL)
-		rc = mst_verbs_export(r, from_afar);
-	return rc != 0 ? rc : mst_verbs_pin(r->device, &r->link->composed, "what it is sent");
+		rc = mst_verbs_export(r, from_afar, why);
+	if (rc != 0)
+		return rc;
+	return mst_verbs_pin(r->device, &r->link->composed, "what it is sent", why);
 }
 
-int mst_verbs_rail_make(struct mst_verbs_rail *r)
+int mst_verbs_rail_make(struct mst_verbs_rail *r, struct mst_reason *why)
 {
 	struct mst_queue *q = &r->link->queue;
 	struct mst_verbs_lane out = { q->peer_bytes, q->out_credits, q->rail_count };
@@ -107,24 +113,24 @@ int mst_verbs_rail_make(struct mst_verbs_rail *r)
 	} psn;
 
 	if (r->device->limits.max_qp_wr < (int)MST_QUEUE_SENDS_MIN)
-		return mst_fail(-EINVAL, "RDMA device %s takes %d requests at a time, too few (%u)",
-				mst_verbs_rail_device(r), r->device->limits.max_qp_wr,
-				MST_QUEUE_SENDS_MIN);
+		return mst_reason_fail(
+			why, -EINVAL, "RDMA device %s takes %d requests at a time, too few (%u)",
+			mst_verbs_rail_device(r), r->device->limits.max_qp_wr, MST_QUEUE_SENDS_MIN);
 	if (mst_rand_secret(&psn, sizeof(psn)) != 0)
-		return mst_fail(-EIO, "no random numbers for a link");
+		return mst_reason_fail(why, -EIO, "no random numbers for a link");
 	r->in_psn = psn.in & PSN_MASK;
 	r->out_psn = psn.out & PSN_MASK;
 	r->pd = ibv_alloc_pd(r->device->context);
 	if (mst_queue_rail_init(q, r->index, mst_verbs_send_depth(&out, &r->device->limits)) != 0 ||
 	    r->pd == NULL)
-		return mst_fail(-ENOMEM,
-				"no memory, or no protection domain of RDMA device %s left",
-				mst_verbs_rail_device(r));
-	int rc = make_queue(r);
+		return mst_reason_fail(why, -ENOMEM,
+				       "no memory, or no protection domain of RDMA device %s left",
+				       mst_verbs_rail_device(r));
+	int rc = make_queue(r, why);
 	if (rc == 0)
-		rc = make_pairs(r);
+		rc = make_pairs(r, why);
 	if (rc == 0)
-		rc = register_memory(r);
+		rc = register_memory(r, why);
 	return rc;
 }
 
@@ -213,17 +219,19 @@ uint8_t mst_verbs_rail_mtu(const struct mst_verbs_rail *r)
 
 /* What the connection manager found for this state. */
 static int attributes(const struct mst_verbs_rail *r, enum ibv_qp_state state,
-		      struct ibv_qp_attr *attr, int *mask)
+		      struct ibv_qp_attr *attr, int *mask, struct mst_reason *why)
 {
 	*attr = (struct ibv_qp_attr){ .qp_state = state };
 	if (rdma_init_qp_attr(r->id, attr, mask) == 0)
 		return 0;
 	return errno != EINVAL
 		       ? -errno
-		       : mst_fail(-EPIPE, "%s has gone before the connection was up", r->peer);
+		       : mst_reason_fail(why, -EPIPE, "%s has gone before the connection was up",
+					 r->peer);
 }
 
-static int pkey_index(const struct mst_verbs_rail *r, struct ibv_qp_attr *attr)
+static int pkey_index(const struct mst_verbs_rail *r, struct ibv_qp_attr *attr,
+		      struct mst_reason *why)
 {
 	int32_t want = r->link->home->fabric.pkey;
 	int index = want < 0 ? 0
@@ -231,21 +239,22 @@ static int pkey_index(const struct mst_verbs_rail *r, struct ibv_qp_attr *attr)
 						  htons((uint16_t)want));
 
 	if (index < 0)
-		return mst_fail(-EINVAL, "port %u of RDMA device %s has no partition key 0x%04x",
-				r->id->port_num, mst_verbs_rail_device(r), (unsigned)want);
+		return mst_reason_fail(why, -EINVAL,
+				       "port %u of RDMA device %s has no partition key 0x%04x",
+				       r->id->port_num, mst_verbs_rail_device(r), (unsigned)want);
 	if (want >= 0)
 		attr->pkey_index = (uint16_t)index;
 	return 0;
 }
 
-static int to_init(struct mst_verbs_rail *r)
+static int to_init(struct mst_verbs_rail *r, struct mst_reason *why)
 {
 	struct ibv_qp_attr attr;
 	int mask;
-	int rc = attributes(r, IBV_QPS_INIT, &attr, &mask);
+	int rc = attributes(r, IBV_QPS_INIT, &attr, &mask, why);
 
 	if (rc == 0)
-		rc = pkey_index(r, &attr);
+		rc = pkey_index(r, &attr, why);
 	if (rc != 0)
 		return rc;
 	attr.qp_access_flags = IBV_ACCESS_REMOTE_WRITE;
@@ -279,11 +288,11 @@ static void adjust_path(const struct mst_verbs_rail *r, const struct mst_verbs_f
 /* The connection manager knows only the queue pair @own. The pair @other takes the same path, to
  * the pair of the peer that @far names. */
 static int to_receive(struct mst_verbs_rail *r, const struct mst_verbs_far *far, struct ibv_qp *own,
-		      struct ibv_qp *other)
+		      struct ibv_qp *other, struct mst_reason *why)
 {
 	struct ibv_qp_attr attr;
 	int mask;
-	int rc = attributes(r, IBV_QPS_RTR, &attr, &mask);
+	int rc = attributes(r, IBV_QPS_RTR, &attr, &mask, why);
 
 	if (rc != 0)
 		return rc;
@@ -297,11 +306,11 @@ static int to_receive(struct mst_verbs_rail *r, const struct mst_verbs_far *far,
 }
 
 static int to_send(struct mst_verbs_rail *r, struct ibv_qp *own, struct ibv_qp *other,
-		   uint32_t other_psn)
+		   uint32_t other_psn, struct mst_reason *why)
 {
 	struct ibv_qp_attr attr;
 	int mask;
-	int rc = attributes(r, IBV_QPS_RTS, &attr, &mask);
+	int rc = attributes(r, IBV_QPS_RTS, &attr, &mask, why);
 
 	if (rc != 0)
 		return rc;
@@ -316,24 +325,27 @@ static int to_send(struct mst_verbs_rail *r, struct ibv_qp *own, struct ibv_qp *
 	return -rc;
 }
 
-int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far *far)
+int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far *far,
+			   struct mst_reason *why)
 {
 	/* The request is for the up lane: the connector sends on it. */
 	bool connector = r->link->connector;
 	struct ibv_qp *own = connector ? r->out : r->in;
 	struct ibv_qp *other = connector ? r->in : r->out;
-	int rc = to_init(r);
 
+	mst_reason_clear(why);
+	int rc = to_init(r, why);
 	if (rc == 0)
 		rc = mst_verbs_rail_post_receives(r, r->link->queue.in_credits + 1);
 	if (rc == 0)
-		rc = to_receive(r, far, own, other);
+		rc = to_receive(r, far, own, other, why);
 	if (rc == 0)
-		rc = to_send(r, own, other, connector ? r->in_psn : r->out_psn);
-	if (rc == 0 || *mst_why() != '\0')
+		rc = to_send(r, own, other, connector ? r->in_psn : r->out_psn, why);
+	if (rc == 0 || why->text[0] != '\0')
 		return rc;
-	return mst_fail(rc, "cannot bring the queue pairs to %s up on RDMA device %s: %s", r->peer,
-			mst_verbs_rail_device(r), strerror(-rc));
+	return mst_reason_fail(why, rc,
+			       "cannot bring the queue pairs to %s up on RDMA device %s: %s",
+			       r->peer, mst_verbs_rail_device(r), strerror(-rc));
 }
 
 void mst_verbs_rail_error(struct mst_verbs_rail *r)

@@ -7,7 +7,6 @@
 #include "common/base/log.h"
 #include "common/base/reason.h"
 #include "common/transport/verbs/verbs.h"
-#include "common/transport/why.h"
 
 /* Why the InfiniBand connection manager says that it has rejected a connection. */
 #define REJECT_NO_SERVICE 8
@@ -126,40 +125,42 @@ void mst_verbs_reason_gone(struct mst_verbs_rail *r, const struct rdma_cm_event 
 
 /* ---- dialling ---- */
 
-static int rejected_by_muster(struct mst_verbs_rail *r)
+static int rejected_by_muster(const struct mst_verbs_rail *r, struct mst_reason *why)
 {
 	const struct mst_verbs_answer *a = &r->answer;
 
 	if (a->version != MST_VERBS_VERSION)
-		return mst_fail(
-			-EPROTONOSUPPORT,
+		return mst_reason_fail(
+			why, -EPROTONOSUPPORT,
 			"%s speaks version %u of muster's verbs transport, this end %u; use "
 			"the same version of muster on both sides",
 			r->peer, a->version, MST_VERBS_VERSION);
 	if (a->error == -EACCES)
-		return mst_fail(
-			-EACCES,
+		return mst_reason_fail(
+			why, -EACCES,
 			"%s sent this end away, which called from %s: the token of the welcome is "
 			"used up, or for other figures, or not for this address (the server's log "
 			"says which; MUSTER_DATA_ADDRESS names this host's to the server, "
 			"--data-address those of a server)",
 			r->peer, r->own);
 	if (a->error < 0 && a->error > -4096)
-		return mst_fail(a->error, "%s cannot take this link: %s (its log says more)",
-				r->peer, strerror(-a->error));
-	return mst_fail(-EPROTO, "%s refused without a reason", r->peer);
+		return mst_reason_fail(why, a->error,
+				       "%s cannot take this link: %s (its log says more)", r->peer,
+				       strerror(-a->error));
+	return mst_reason_fail(why, -EPROTO, "%s refused without a reason", r->peer);
 }
 
-static int rejected(struct mst_verbs_rail *r, int reason)
+static int rejected(const struct mst_verbs_rail *r, int reason, struct mst_reason *why)
 {
 	if (reason == REJECT_BY_CONSUMER && r->answer_bytes == sizeof(r->answer) &&
 	    r->answer.magic == MST_VERBS_MAGIC)
-		return rejected_by_muster(r);
+		return rejected_by_muster(r, why);
 	if (reason == REJECT_NO_SERVICE)
-		return mst_fail(-ECONNREFUSED,
-				"nobody listens there any more: %s has no listener at that port",
-				r->peer);
-	return mst_fail(-ECONNREFUSED, "%s refused the connection (reason %d)", r->peer, reason);
+		return mst_reason_fail(
+			why, -ECONNREFUSED,
+			"nobody listens there any more: %s has no listener at that port", r->peer);
+	return mst_reason_fail(why, -ECONNREFUSED, "%s refused the connection (reason %d)", r->peer,
+			       reason);
 }
 
 /* A network that is not the peer's, and a firewall, look alike from here. */
@@ -168,55 +169,71 @@ static int rejected(struct mst_verbs_rail *r, int reason)
 	"the data network are named by --data-address at the server, MUSTER_DATA_ADDRESS at a "    \
 	"worker)"
 
-int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns)
+int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns,
+			    struct mst_reason *why)
 {
 	double s = (double)waited_ns / 1e9;
 
 	switch (r->cm) {
 	case MST_VERBS_CM_NONE:
-		return mst_fail(error, "%s does not answer when %s asks for it (for %.3g s): " FIX,
-				r->peer, r->own[0] != '\0' ? r->own : "this host", s, "ARP");
+		return mst_reason_fail(why, error,
+				       "%s does not answer when %s asks for it (for %.3g s): " FIX,
+				       r->peer, r->own[0] != '\0' ? r->own : "this host", s, "ARP");
 	case MST_VERBS_CM_ADDRESS:
-		return mst_fail(error,
-				"nobody tells the way from %s over %s to %s (for %.3g s): is there "
-				"a subnet manager?",
-				r->own, mst_verbs_rail_device(r), r->peer, s);
+		return mst_reason_fail(
+			why, error,
+			"nobody tells the way from %s over %s to %s (for %.3g s): is there "
+			"a subnet manager?",
+			r->own, mst_verbs_rail_device(r), r->peer, s);
 	case MST_VERBS_CM_ROUTE:
-		return mst_fail(error,
-				"%s does not answer connection requests from %s over %s (for %.3g "
-				"s): it is busy, " FIX,
-				r->peer, r->own, mst_verbs_rail_device(r), s, "UDP port 4791");
+		return mst_reason_fail(
+			why, error,
+			"%s does not answer connection requests from %s over %s (for %.3g "
+			"s): it is busy, " FIX,
+			r->peer, r->own, mst_verbs_rail_device(r), s, "UDP port 4791");
 	default:
-		return mst_fail(error,
-				"%s let %s in over %s, but has acknowledged nothing for %.3g s: "
-				"check the MTU of both ends and of the path (muster doctor)",
-				r->peer, r->own, mst_verbs_rail_device(r), s);
+		return mst_reason_fail(
+			why, error,
+			"%s let %s in over %s, but has acknowledged nothing for %.3g s: "
+			"check the MTU of both ends and of the path (muster doctor)",
+			r->peer, r->own, mst_verbs_rail_device(r), s);
 	}
 }
 
-int mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
+static int of_attempt(const struct mst_verbs_rail *r, const struct rdma_cm_event *event,
+		      struct mst_reason *why)
 {
 	int error = event->status < 0 ? event->status : -EHOSTUNREACH;
 
 	switch (event->event) {
 	case RDMA_CM_EVENT_REJECTED:
-		return rejected(r, event->status);
+		return rejected(r, event->status, why);
 	case RDMA_CM_EVENT_ADDR_ERROR:
-		return mst_fail(error,
-				"no RDMA device of this host reaches %s%s%s (%s): check the "
-				"address, and that both hosts are on one data network; muster "
-				"doctor shows this host's devices and addresses",
-				r->peer, r->own[0] != '\0' ? " from " : "", r->own,
-				strerror(-error));
+		return mst_reason_fail(
+			why, error,
+			"no RDMA device of this host reaches %s%s%s (%s): check the "
+			"address, and that both hosts are on one data network; muster "
+			"doctor shows this host's devices and addresses",
+			r->peer, r->own[0] != '\0' ? " from " : "", r->own, strerror(-error));
 	case RDMA_CM_EVENT_ROUTE_ERROR:
-		return mst_fail(error, "there is no RDMA route to %s (%s)", r->peer,
-				strerror(-error));
+		return mst_reason_fail(why, error, "there is no RDMA route to %s (%s)", r->peer,
+				       strerror(-error));
 	case RDMA_CM_EVENT_UNREACHABLE:
-		return mst_fail(-EHOSTUNREACH,
-				"%s does not answer connection requests from %s over %s: " FIX,
-				r->peer, r->own, mst_verbs_rail_device(r), "UDP port 4791");
+		return mst_reason_fail(
+			why, -EHOSTUNREACH,
+			"%s does not answer connection requests from %s over %s: " FIX, r->peer,
+			r->own, mst_verbs_rail_device(r), "UDP port 4791");
 	default:
-		return mst_fail(-EPIPE, "the connection to %s failed (%s, status %d)", r->peer,
-				rdma_event_str(event->event), event->status);
+		return mst_reason_fail(why, -EPIPE, "the connection to %s failed (%s, status %d)",
+				       r->peer, rdma_event_str(event->event), event->status);
 	}
+}
+
+void mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
+{
+	struct mst_verbs_link *l = r->link;
+
+	/* A link that was accepted, or that has been lost, is told of otherwise. */
+	if (l->connector && l->state == MST_VERBS_IDLE && l->link.why.text[0] == '\0')
+		l->error = of_attempt(r, event, &l->link.why);
 }

@@ -65,25 +65,36 @@ struct mst_verbs_memory {
 };
 
 /* Zeroed, not shared with children's writes. 0 or -ENOMEM, with a sentence. */
-int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory *out);
+int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory *out,
+			 struct mst_reason *why);
 /* The same, of which there can be views: mst_verbs_memory_gather() brings it huge pages. */
-int mst_verbs_memory_new_viewed(size_t bytes, struct mst_verbs_memory *out);
+int mst_verbs_memory_new_viewed(size_t bytes, struct mst_verbs_memory *out, struct mst_reason *why);
 /* Before it is registered, and once it is known where it belongs. */
 void mst_verbs_memory_gather(const struct mst_verbs_memory *m);
 void mst_verbs_memory_free(struct mst_verbs_memory *m); /* of zeroed, too */
 /* Pages that are not there yet come from the node of the device, if it has one. */
 void mst_verbs_memory_near(const struct mst_verbs_memory *m, const struct ibv_context *device);
 
+/* What is to be registered, and for what. */
+struct mst_verbs_registration {
+	struct ibv_pd *pd;
+	uint8_t *base;
+	size_t bytes;
+	unsigned access;  /* IBV_ACCESS_* */
+	const char *what; /* lies there, for sentences */
+};
+
 /* 0, or -ENOMEM and the like, with a sentence that knows of the lock limit. */
-int mst_verbs_register(struct ibv_pd *pd, const struct mst_verbs_memory *m, unsigned access,
-		       const char *what, struct ibv_mr **out);
+int mst_verbs_register(const struct mst_verbs_registration *how, struct ibv_mr **out,
+		       struct mst_reason *why);
 
 struct mst_verbs_device;
 
 /* Makes a region readable for what is sent over the device, once. As above. */
-int mst_verbs_pin(struct mst_verbs_device *d, struct mst_region *r, const char *what);
+int mst_verbs_pin(struct mst_verbs_device *d, struct mst_region *r, const char *what,
+		  struct mst_reason *why);
 /* The same of memory that belongs to the program, and so to its children. */
-int mst_verbs_pin_own(struct mst_verbs_device *d, struct mst_region *r);
+int mst_verbs_pin_own(struct mst_verbs_device *d, struct mst_region *r, struct mst_reason *why);
 void mst_verbs_unpin(struct mst_region *r); /* from all devices */
 /* What regions of a net's domain are pinned by; its context is the net. */
 extern const struct mst_domain_ops mst_verbs_domain;
@@ -108,7 +119,8 @@ struct mst_verbs_addresses {
 };
 
 /* "verbs:10.0.0.1:4000,[fd00::1]:4001" to addresses with ports. 0; -EINVAL, with a sentence. */
-int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out);
+int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out,
+			    struct mst_reason *why);
 /* Addresses with ports to text, with the scheme. */
 int mst_verbs_address_print(const struct mst_verbs_addresses *a, char *out, size_t len);
 /* An address as text, with or without its port. */
@@ -117,7 +129,7 @@ const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *ou
 /* This host's, as the fabric says: the addresses named, or one of each device named, or the first
  * there is. @like, where not NULL, asks for its family. -ENODEV, -EINVAL with a sentence. */
 int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr *like,
-			  struct mst_verbs_addresses *out);
+			  struct mst_verbs_addresses *out, struct mst_reason *why);
 /* This host's on the way to @far, as its routes say; "" if there is none. */
 const char *mst_verbs_address_toward(const struct sockaddr *far, char *out, size_t len);
 
@@ -137,8 +149,9 @@ struct mst_verbs_net;
 /* The net's device of that name, if it is open. */
 struct mst_verbs_device *mst_verbs_device_known(struct mst_verbs_net *net, const char *name);
 /* The device of this name, which is opened if it is not open yet. Call it in the net's thread, or
- * before that thread polls. */
-int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out);
+ * before that thread polls. 0, or an error with a sentence. */
+int mst_verbs_device_of(struct mst_verbs_net *net, const char *name, struct mst_verbs_device **out,
+			struct mst_reason *why);
 void mst_verbs_device_close(struct mst_verbs_device *d);
 
 /* ---- limits.c: what a device must have for the links to come ---- */
@@ -168,9 +181,10 @@ void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lane
 		     struct mst_claim *out);
 /* Does the device have what is needed? 0; -ENOSPC, with the figure that does not fit. */
 int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has,
-			   const struct mst_verbs_need *need);
+			   const struct mst_verbs_need *need, struct mst_reason *why);
 /* 0; -ENETDOWN: nothing goes through the port, with a sentence. */
-int mst_verbs_port_check(struct ibv_context *device, uint8_t port, const char *address);
+int mst_verbs_port_check(struct ibv_context *device, uint8_t port, const char *address,
+			 struct mst_reason *why);
 
 /* ---- rail.c: the two queue pairs that a link has on a device ---- */
 
@@ -181,7 +195,7 @@ enum mst_verbs_cm_state {
 	MST_VERBS_CM_ADDRESS,  /* the peer's address is resolved: the device is known */
 	MST_VERBS_CM_ROUTE,    /* so is the way there */
 	MST_VERBS_CM_ANSWERED, /* the acceptor has answered: `answer` is what it says */
-	MST_VERBS_CM_FAILED,   /* `failure` says why */
+	MST_VERBS_CM_FAILED,   /* the attempt is over: link->error, and link.why tells */
 	MST_VERBS_CM_GONE,     /* it was up, and the peer has ended it */
 };
 
@@ -239,7 +253,6 @@ struct mst_verbs_rail {
 	struct rdma_cm_id *id;
 	enum mst_verbs_cm_state cm;
 	bool silent; /* the connection manager has given up to wait for an answer */
-	int failure;
 	char peer[INET6_ADDRSTRLEN + 8]; /* for sentences, as is this end's: */
 	char own[INET6_ADDRSTRLEN + 8];
 	struct mst_verbs_answer answer; /* connector */
@@ -267,10 +280,10 @@ struct mst_verbs_rail {
 };
 
 /* Lets the peer write what the link exports, over this rail. 0, or an error with a sentence. */
-int mst_verbs_export(struct mst_verbs_rail *r, unsigned access);
+int mst_verbs_export(struct mst_verbs_rail *r, unsigned access, struct mst_reason *why);
 /* Resources of one rail of a link whose memory is there, over the device of r->device; receives
  * are posted. 0, or an error with a sentence. */
-int mst_verbs_rail_make(struct mst_verbs_rail *r);
+int mst_verbs_rail_make(struct mst_verbs_rail *r, struct mst_reason *why);
 /* The link has been detached. After this call the peer can write nothing any more over the inbound
  * queue pair, and nothing of what the link exports. */
 void mst_verbs_rail_revoke(struct mst_verbs_rail *r);
@@ -281,8 +294,10 @@ struct mst_verbs_far {
 	uint32_t qpn, psn; /* of the queue pair that the connection manager does not know */
 	uint8_t mtu;
 };
-/* From INIT to ready to send, with timers of our own. */
-int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far *far);
+/* From INIT to ready to send, with timers of our own. 0, or an error with a sentence; @why is
+ * emptied first. */
+int mst_verbs_rail_connect(struct mst_verbs_rail *r, const struct mst_verbs_far *far,
+			   struct mst_reason *why);
 void mst_verbs_rail_error(struct mst_verbs_rail *r); /* both to the error state */
 static inline const char *mst_verbs_rail_device(const struct mst_verbs_rail *r)
 {
@@ -318,9 +333,9 @@ struct mst_verbs_link {
 	enum mst_verbs_state state;
 	bool connector;
 	_Atomic bool gone; /* acceptor, before it is attached: the peer has gone already */
-	int error;
-	uint32_t idle; /* polls in a row that found nothing */
-	bool views;    /* there can be some of both: */
+	int error;         /* what has ended it, or the attempt to dial it */
+	uint32_t idle;     /* polls in a row that found nothing */
+	bool views;        /* there can be some of both: */
 	struct mst_verbs_memory inbound, outbound;
 	/* Connector: what of the inbound region lies in a region of the program's. */
 	struct mst_export export;
@@ -330,13 +345,20 @@ struct mst_verbs_link {
 	struct mst_verbs_rail rail[MST_RAILS_MAX];
 };
 
-/* An end with its memory, its rails still empty. */
-int mst_verbs_link_new(struct mst_verbs_net *net, bool connector, const struct mst_lanes *lanes,
-		       uint32_t rails, struct mst_verbs_link **out);
+/* What an end is to be. */
+struct mst_verbs_link_cfg {
+	bool connector;
+	uint32_t rails;
+	struct mst_lanes lanes;
+};
+
+/* An end with its memory, its rails still empty. 0, or -ENOMEM with a sentence. */
+int mst_verbs_link_new(struct mst_verbs_net *net, const struct mst_verbs_link_cfg *cfg,
+		       struct mst_verbs_link **out, struct mst_reason *why);
 void mst_verbs_link_free(struct mst_link *link);
 int mst_verbs_link_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
 			void *at);
-/* 0; -EINVAL: more than any real lane, with a sentence. */
+/* 0; -EINVAL: more than any real lane. */
 int mst_verbs_lanes_check(const struct mst_lanes *lanes);
 
 static inline uint8_t *mst_verbs_tail(const struct mst_verbs_memory *m)
@@ -371,16 +393,18 @@ int mst_verbs_reason_completion(struct mst_verbs_rail *r, const struct ibv_wc *w
 void mst_verbs_reason_removed(struct mst_verbs_rail *r);
 /* An event of the connection manager that ends a link that was up. */
 void mst_verbs_reason_gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
-/* For an event that ends an attempt to dial. Return: the error for dial(); its sentence is set. */
-int mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
+/* An event that ends an attempt to dial: fills link->error and link.why, unless a reason is there
+ * already. Of a link that is not being dialled it says nothing. */
+void mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event *event);
 /* An attempt for which nothing has come back for @waited_ns, at the step that r->cm tells. Return:
  * @error. */
-int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns);
+int mst_verbs_reason_silent(const struct mst_verbs_rail *r, int error, uint64_t waited_ns,
+			    struct mst_reason *why);
 
 /* ---- cm.c: the connection manager ---- */
 
-/* A channel that does not block. */
-int mst_verbs_cm_open(struct rdma_event_channel **out);
+/* A channel that does not block. 0, or an error with a sentence. */
+int mst_verbs_cm_open(struct rdma_event_channel **out, struct mst_reason *why);
 /* Takes in all events of the net's links. */
 void mst_verbs_cm_step(struct mst_verbs_net *net);
 /* What one event means for the rail it is of. */
@@ -409,11 +433,12 @@ struct mst_verbs_net {
 	struct mst_verbs_link *links[]; /* cfg.links_max */
 };
 
-int mst_verbs_attach(struct mst_net *net, struct mst_link *link);
+int mst_verbs_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why);
 /* The device is no more: every link over it has ended. */
 void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d);
 int mst_verbs_watch(const struct mst_verbs_net *net, int fd);
-int mst_verbs_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out);
+int mst_verbs_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
+		   struct mst_reason *why);
 
 extern const struct mst_link_listener_ops mst_verbs_listener;
 

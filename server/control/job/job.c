@@ -255,12 +255,12 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, struct mst_re
 
 /* ---- the data side ---- */
 
-/* Why a call of the transport failed. If the transport does not say, the reason is most likely a
- * thread that could not be started. */
-static const char *cause(int error, struct mst_reason *out)
+/* Why a call of the transport failed, which has written @why. If that says nothing, the reason is
+ * most likely a thread that could not be started. */
+static const char *cause(int error, struct mst_reason *why)
 {
-	return error == -EAGAIN && mst_why()[0] == '\0' ? mst_host_tasks_failed(error, out)
-							: mst_sentence_cause(error);
+	return error == -EAGAIN && why->text[0] == '\0' ? mst_host_tasks_failed(error, why)
+							: mst_reason_or_errno(why, error);
 }
 
 /* No worker has said yet how long gradients are, so the shortest are assumed. */
@@ -291,9 +291,9 @@ int mst_job_try_listener(const struct mst_job *j, struct mst_reason *why)
 	int rc = mst_descriptors_check(&need, why);
 	if (rc != 0)
 		return rc;
-	rc = t->net_open(&cfg, &net);
+	rc = t->net_open(&cfg, &net, why);
 	if (rc == 0)
-		rc = t->listener->open(net, &listener);
+		rc = t->listener->open(net, &listener, why);
 	if (rc != 0)
 		mst_reason_set(why, "cannot serve over %s: %s", t->scheme, cause(rc, why));
 	t->listener->close(listener);
@@ -412,18 +412,17 @@ static int load_checkpoint(struct mst_job *j)
 	return mst_resume_load(&j->resume, &range, &j->made.cause);
 }
 
-/* Why a call failed is known only to the thread that made the call. */
 void mst_job_make(void *job)
 {
 	struct mst_job *j = job;
-	struct mst_reason text;
+	struct mst_reason *why = &j->made.cause;
 
-	int rc = mst_server_new(&j->plan.server, &j->made.server);
+	int rc = mst_server_new(&j->plan.server, &j->made.server, why);
 	if (rc == 0)
-		rc = j->transport->listener->open(mst_server_net(j->made.server),
-						  &j->made.listener);
+		rc = j->transport->listener->open(mst_server_net(j->made.server), &j->made.listener,
+						  why);
 	if (rc != 0)
-		mst_reason_set(&j->made.cause, "%s", cause(rc, &text));
+		mst_reason_set(why, "%s", cause(rc, why));
 	else
 		rc = load_checkpoint(j);
 	j->made.error = rc;
@@ -434,7 +433,7 @@ static int watch_listener(const struct mst_job *j, struct mst_reason *why)
 	int rc = mst_frontend_watch(j->front, j->transport->listener->fd(j->listener));
 
 	if (rc != 0)
-		mst_reason_set(why, "%s", mst_sentence_cause(rc));
+		mst_reason_set(why, "%s", strerror(-rc));
 	return rc;
 }
 
@@ -540,7 +539,8 @@ void mst_job_forget(struct mst_job *j)
 	j->tables = (struct mst_tables){ 0 };
 	j->metrics = (struct mst_metrics){ 0 };
 	j->state_too_large = j->state_of = 0;
-	j->asked.text[0] = j->worker_loss.text[0] = '\0';
+	mst_reason_clear(&j->asked);
+	mst_reason_clear(&j->worker_loss);
 	memset(j->present, 0, j->o->workers * sizeof(*j->present));
 }
 

@@ -4,20 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/clock.h"
-#include "common/transport/transport.h"
 #include "server/core/policy/rule.h"
 
 static double seconds(uint64_t ns)
 {
 	return (double)ns / (double)MST_SECOND;
-}
-
-const char *mst_sentence_cause(int error)
-{
-	return mst_why()[0] != '\0' ? mst_why() : strerror(-error);
 }
 
 const char *mst_type_name(enum muster_type type)

@@ -11,8 +11,6 @@
 #include "server/core/ledger/ledger.h"
 #include "server/options/options.h"
 
-/* Why the transport's last call failed with @error: the transport's own sentence if it has one. */
-const char *mst_sentence_cause(int error);
 const char *mst_type_name(enum muster_type type);
 const char *mst_owner_name(enum muster_owner owner);
 

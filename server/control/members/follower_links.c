@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/rand.h"
+#include "common/base/reason.h"
 
 void mst_follower_links_offer(struct mst_followers *f, uint32_t server,
 			      uint8_t token[MST_TOKEN_LEN])
@@ -105,7 +106,7 @@ static bool link_made(void *ctx, const struct mst_link_made *made)
 		return false;
 	if (made->error != 0)
 		mst_warn("server %" PRIu32 ": its link could not be set up: %s", server,
-			 made->why.text[0] != '\0' ? made->why.text : strerror(-made->error));
+			 mst_reason_or_errno(&made->why, made->error));
 	else
 		let_in(f, server, made->link);
 	return true;

@@ -77,11 +77,10 @@ static void make_link(const struct mst_link_maker *m, struct order *o)
 {
 	o->made = (struct mst_link_made){ 0 };
 	memcpy(o->made.token, o->request.token, sizeof(o->made.token));
-	o->made.error = m->of->listener->answer(o->listener, &o->request, &o->made.link);
-	if (o->made.error != 0) {
+	o->made.error = m->of->listener->answer(o->listener, &o->request, &o->made.link,
+						&o->made.why);
+	if (o->made.error != 0)
 		o->made.link = NULL;
-		mst_reason_set(&o->made.why, "%s", mst_why());
-	}
 }
 
 static void make(const struct mst_link_maker *m, struct order *o)

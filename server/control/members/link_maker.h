@@ -26,7 +26,7 @@ struct mst_link_made {
 	uint8_t token[MST_TOKEN_LEN]; /* of the request */
 	struct mst_link *link;        /* NULL: no link could be made, and */
 	int error;                    /* this is why: -errno */
-	struct mst_reason why;        /* what mst_why() said; "": nothing */
+	struct mst_reason why;        /* what answer() has said; "": nothing */
 };
 
 /* @wake: called by a thread of the maker whenever a link has been made. NULL: the maker has no

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/log.h"
 #include "common/base/reason.h"
@@ -51,11 +50,6 @@ static bool lanes_match(const struct mst_lanes *lanes, const struct mst_lanes *w
 	       lanes->down_credits == wanted->down_credits;
 }
 
-static const char *cause(const struct mst_link_made *made)
-{
-	return made->why.text[0] != '\0' ? made->why.text : strerror(-made->error);
-}
-
 /* Tells the worker why there is no link. The end of the session, which follows, says less. */
 static void no_link(struct mst_linking *l, struct mst_identity who,
 		    const struct mst_link_made *made, uint64_t now_ns)
@@ -64,7 +58,7 @@ static void no_link(struct mst_linking *l, struct mst_identity who,
 	struct mst_reason reason;
 
 	mst_reason_set(&reason, "rank %" PRIu32 ": its link could not be set up: %s", who.rank,
-		       cause(made));
+		       mst_reason_or_errno(&made->why, made->error));
 	mst_warn("%s", reason.text);
 	if (c != NULL) {
 		c->left = true;
@@ -174,6 +168,8 @@ static bool expects(void *ctx, const uint8_t token[MST_TOKEN_LEN], const struct 
 static void send_away(struct mst_linking *l, const struct mst_link_request *request, bool expected,
 		      bool old)
 {
+	struct mst_reason unused;
+
 	if (expected)
 		mst_complain(&l->front->complaints, MST_COMPLAINT_REQUEST,
 			     "somebody asked for a link with %s; sent away",
@@ -181,7 +177,7 @@ static void send_away(struct mst_linking *l, const struct mst_link_request *requ
 				 : "other figures than its welcome has");
 	else
 		(void)is_expected(l, request->token, &request->from); /* which says why */
-	(void)l->job->transport->listener->answer(l->job->listener, request, NULL);
+	(void)l->job->transport->listener->answer(l->job->listener, request, NULL, &unused);
 }
 
 static void answer(struct mst_linking *l, const struct mst_link_request *request)
@@ -211,13 +207,14 @@ void mst_linking_step(struct mst_linking *l, uint64_t now_ns)
 {
 	const struct mst_link_listener_ops *listener = l->job->transport->listener;
 	struct mst_link_request request;
+	struct mst_reason why;
 	int rc = 0;
 
 	mst_sessions_look(l->sessions, now_ns);
 	take_links(l, now_ns);
 	for (int i = 0; i < REQUESTS_PER_STEP && rc == 0 && mst_link_maker_has_room(l->maker);
 	     i++) {
-		rc = listener->next_request(l->job->listener, &request);
+		rc = listener->next_request(l->job->listener, &request, &why);
 		if (rc == 0)
 			answer(l, &request);
 		take_links(l, now_ns); /* links are ready at once if the maker has no threads */
@@ -227,7 +224,7 @@ void mst_linking_step(struct mst_linking *l, uint64_t now_ns)
 	if (rc == 0 && mst_link_maker_has_room(l->maker))
 		mst_frontend_wake(l->front); /* others may be asking, too */
 	if (rc == -ENODEV && !l->listener_broken) {
-		mst_error("nobody can join any more: %s", mst_why());
+		mst_error("nobody can join any more: %s", mst_reason_or_errno(&why, rc));
 		l->listener_broken = true;
 	}
 }

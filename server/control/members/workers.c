@@ -382,7 +382,7 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 static void forget_asked(struct mst_job *j, struct mst_identity who)
 {
 	if (j->asked_by.rank == who.rank && j->asked_by.incarnation == who.incarnation)
-		j->asked.text[0] = '\0';
+		mst_reason_clear(&j->asked);
 }
 
 void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns)

@@ -33,9 +33,9 @@ __attribute__((destructor)) static void tell(void)
 		(void)fprintf(stderr, "cuts: %lu\n", cuts);
 }
 
-static int cut_net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int cut_net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
-	int rc = real->net_open(cfg, out);
+	int rc = real->net_open(cfg, out, why);
 
 	if (rc == 0)
 		(*out)->ops = &ours;
@@ -43,9 +43,10 @@ static int cut_net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
 }
 
 /* The only links a server dials. */
-static int cut_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out)
+static int cut_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
+		    struct mst_reason *why)
 {
-	int rc = real->dial(net, dial, out);
+	int rc = real->dial(net, dial, out, why);
 
 	if (rc == 0)
 		(*out)->ops = &ours;
@@ -54,9 +55,9 @@ static int cut_dial(struct mst_net *net, const struct mst_dial *dial, struct mst
 
 /* Between servers both lanes are alike, to workers they are not. */
 static int cut_answer(struct mst_link_listener *listener, const struct mst_link_request *request,
-		      struct mst_link **out)
+		      struct mst_link **out, struct mst_reason *why)
 {
-	int rc = real->listener->answer(listener, request, out);
+	int rc = real->listener->answer(listener, request, out, why);
 
 	if (rc == 0 && out != NULL && (*out)->lanes.up_bytes == (*out)->lanes.down_bytes)
 		(*out)->ops = &ours;

@@ -275,20 +275,21 @@ static void bend_lanes(struct mst_lanes *lanes)
 
 /* As one does over RDMA that has gigabytes to register. */
 static int lie_answer(struct mst_link_listener *at, const struct mst_link_request *request,
-		      struct mst_link **out)
+		      struct mst_link **out, struct mst_reason *why)
 {
 	if (strcmp(kind, "link") == 0 && is_the_one())
 		mst_sleep_ns(9 * MST_SECOND);
-	return real->listener->answer(at, request, out);
+	return real->listener->answer(at, request, out, why);
 }
 
-static int lie_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+static int lie_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out,
+		    struct mst_reason *why)
 {
 	struct mst_dial bent = *how;
 
 	if (strcmp(kind, "dial") == 0 && is_the_one())
 		bend_lanes(&bent.lanes);
-	int rc = real->dial(net, &bent, out);
+	int rc = real->dial(net, &bent, out, why);
 
 	if (rc != 0)
 		return rc;
@@ -299,15 +300,15 @@ static int lie_dial(struct mst_net *net, const struct mst_dial *how, struct mst_
 	return 0;
 }
 
-static int lie_attach(struct mst_net *net, struct mst_link *link)
+static int lie_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why)
 {
 	link->ops = &ours;
-	return real->attach(net, link);
+	return real->attach(net, link, why);
 }
 
-static int lie_net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int lie_net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
-	int rc = real->net_open(cfg, out);
+	int rc = real->net_open(cfg, out, why);
 
 	if (rc == 0)
 		(*out)->ops = &ours;

@@ -15,14 +15,15 @@ int main(int argc, char **argv)
 				.timeout_ns = 60 * MST_SECOND };
 	struct mst_link *link;
 	struct mst_net *net;
+	struct mst_reason why; /* not told: the caller looks for the error */
 
-	if (t == NULL || t->net_open(&cfg, &net) != 0) {
+	if (t == NULL || t->net_open(&cfg, &net, &why) != 0) {
 		fprintf(stderr, "usage: stranger ADDRESS\n");
 		return 2;
 	}
 	how.address = argv[1];
 	memset(how.token, 0x5a, sizeof(how.token));
-	int rc = t->dial(net, &how, &link);
+	int rc = t->dial(net, &how, &link, &why);
 	if (rc == 0) {
 		t->detach(link);
 		t->link_free(link);

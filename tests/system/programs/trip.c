@@ -218,12 +218,13 @@ static int trip_wait(struct mst_net *net, uint64_t timeout_ns)
 	return real->wait(net, timeout_ns);
 }
 
-static int trip_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out)
+static int trip_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out,
+		     struct mst_reason *why)
 {
 	struct moment m = { .what = "dial", .kind = "" };
 
 	pass("before", &m);
-	int rc = real->dial(net, how, out);
+	int rc = real->dial(net, how, out, why);
 	if (rc == 0) {
 		(*out)->ops = &ours;
 		pass("after", &m);
@@ -231,16 +232,17 @@ static int trip_dial(struct mst_net *net, const struct mst_dial *how, struct mst
 	return rc;
 }
 
-static int trip_attach(struct mst_net *net, struct mst_link *link)
+static int trip_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why)
 {
 	link->ops = &ours;
-	return real->attach(net, link);
+	return real->attach(net, link, why);
 }
 
-static int trip_net_open(const struct mst_net_cfg *cfg, struct mst_net **out)
+static int trip_net_open(const struct mst_net_cfg *cfg, struct mst_net **out,
+			 struct mst_reason *why)
 {
 	pass("before", &(struct moment){ .what = "open", .kind = "" });
-	int rc = real->net_open(cfg, out);
+	int rc = real->net_open(cfg, out, why);
 	if (rc == 0)
 		(*out)->ops = &ours;
 	return rc;

@@ -19,8 +19,8 @@ struct shm_target target_open(void)
 	struct mst_net_cfg cfg = { .published_bytes = 4096, .links_max = 4 };
 	struct shm_target h;
 
-	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &h.net), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->open(h.net, &h.listener), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &h.net, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->open(h.net, &h.listener, UT_UNREAD), 0);
 	return h;
 }
 
@@ -104,9 +104,11 @@ void attack_begin(struct shm_attack *g)
 	CU_ASSERT_NOT_EQUAL_FATAL(g->control, MAP_FAILED);
 	g->socket = call(&g->target);
 	say(g->socket, hello_of(&lanes), fd, 1);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->next_request(g->target.listener, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(g->target.listener, &request, &g->link), 0);
-	CU_ASSERT_EQUAL(mst_shm.attach(g->target.net, g->link), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_shm.listener->next_request(g->target.listener, &request, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_shm.listener->answer(g->target.listener, &request, &g->link, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_shm.attach(g->target.net, g->link, UT_UNREAD), 0);
 }
 
 void attack_lift(struct shm_attack *g)

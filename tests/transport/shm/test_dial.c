@@ -63,10 +63,10 @@ static int dial_impostor(struct shm_impostor *it)
 	void *s;
 
 	it->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm_listen(it->listener, -1, address), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &net), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm_listen(it->listener, -1, address, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &net, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, answer_once, it), 0);
-	int rc = mst_shm.dial(net, &dial, &link);
+	int rc = mst_shm.dial(net, &dial, &link, UT_UNREAD);
 	pthread_join(thread, &s);
 	if (rc == 0) {
 		mst_shm.detach(link);
@@ -137,7 +137,7 @@ static void more_than_can_be_is_not_published(void)
 	struct mst_net_cfg cfg = { .published_bytes = SIZE_MAX, .links_max = 1 };
 	struct mst_net *net;
 
-	CU_ASSERT_EQUAL(mst_shm.net_open(&cfg, &net), -EINVAL);
+	CU_ASSERT_EQUAL(mst_shm.net_open(&cfg, &net, UT_UNREAD), -EINVAL);
 }
 
 static void addresses_that_cannot_be_are_refused(void)

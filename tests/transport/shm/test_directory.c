@@ -57,6 +57,7 @@ struct directory_listener {
 	struct mst_net *net;
 	struct mst_link_listener *listener;
 	int rc;
+	struct mst_reason why;
 };
 
 static struct directory_listener directory_listener_open(int64_t group)
@@ -66,8 +67,8 @@ static struct directory_listener directory_listener_open(int64_t group)
 	struct directory_listener h = { 0 };
 
 	fabric.group = group;
-	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &h.net), 0);
-	h.rc = mst_shm.listener->open(h.net, &h.listener);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &h.net, UT_UNREAD), 0);
+	h.rc = mst_shm.listener->open(h.net, &h.listener, &h.why);
 	CU_ASSERT_EQUAL(h.rc == 0, h.listener != NULL);
 	return h;
 }
@@ -81,12 +82,12 @@ static void directory_listener_close(struct directory_listener *h)
 static void expect_refused(int64_t group, int error, const char *words)
 {
 	struct directory_listener h = directory_listener_open(group);
-	bool said = strstr(mst_why(), words) != NULL;
+	bool said = strstr(h.why.text, words) != NULL;
 
 	CU_ASSERT_EQUAL(h.rc, error);
 	CU_ASSERT(said);
 	if (h.rc != error || !said)
-		printf("\n\t%s: %d: %s\n", words, h.rc, mst_why());
+		printf("\n\t%s: %d: %s\n", words, h.rc, h.why.text);
 	directory_listener_close(&h);
 }
 
@@ -192,7 +193,7 @@ static int open_listener(const void *words)
 
 	if (words == NULL)
 		return h.rc == 0 ? 0 : 1;
-	return h.rc < 0 && strstr(mst_why(), words) != NULL ? 0 : 1;
+	return h.rc < 0 && strstr(h.why.text, words) != NULL ? 0 : 1;
 }
 
 static void directories_of_others_are_refused(void)
@@ -231,9 +232,9 @@ static int dial_listener(const void *address)
 	struct mst_dial dial = { .address = address, .timeout_ns = 1 };
 	struct directory_listener h = directory_listener_open(-1);
 	struct mst_link *link;
-	int rc = mst_shm.dial(h.net, &dial, &link);
+	int rc = mst_shm.dial(h.net, &dial, &link, &h.why);
 
-	return strstr(mst_why(), "uid 54321 may not open") != NULL ? -rc : 97;
+	return strstr(h.why.text, "uid 54321 may not open") != NULL ? -rc : 97;
 }
 
 static void strangers_do_not_reach_a_listener(void)
@@ -305,7 +306,8 @@ static void strangers_at_an_open_listener_are_sent_away(void)
 		_exit(setgid(TEAM) != 0 || setuid(STRANGER) != 0 ? 99
 								 : say_hello(h.listener->address));
 	for (int i = 0; child > 0 && i < 60000 && waitpid(child, &status, WNOHANG) == 0; i++) {
-		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD),
+				-EAGAIN);
 		usleep(1000);
 	}
 	if (child > 0)

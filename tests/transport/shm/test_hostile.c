@@ -38,7 +38,7 @@ static void expect_unseen(const struct mst_shm_hello *hello, int fd, unsigned fd
 
 	CU_ASSERT(fd >= 0);
 	say(s, *hello, fd, fds);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), -EAGAIN);
 	CU_ASSERT(answer_to(s) < 0);
 	close(s);
 	target_close(&h);
@@ -58,8 +58,10 @@ static void expect_refused(const struct mst_shm_hello *hello, int fd)
 	for (int let_in = 0; let_in < 2; let_in++) {
 		int s = call(&h);
 		say(s, *hello, let_in ? fd : again, 1);
-		CU_ASSERT_EQUAL_FATAL(mst_shm.listener->next_request(h.listener, &request), 0);
-		int rc = mst_shm.listener->answer(h.listener, &request, let_in ? &link : NULL);
+		CU_ASSERT_EQUAL_FATAL(
+			mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), 0);
+		int rc = mst_shm.listener->answer(h.listener, &request, let_in ? &link : NULL,
+						  UT_UNREAD);
 		CU_ASSERT_EQUAL(rc, let_in ? -EPROTO : 0);
 		CU_ASSERT_EQUAL(answer_to(s), let_in ? -EPROTO : -EACCES);
 		close(s);
@@ -171,7 +173,7 @@ static void other_version_is_told_so(void)
 
 	hello.version = 99;
 	say(s, hello, good_memfd(), 1);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), -EAGAIN);
 	CU_ASSERT_EQUAL(answer_to(s), -EPROTONOSUPPORT);
 	close(s);
 	target_close(&h);
@@ -195,17 +197,18 @@ static void rubbish_and_silence_keep_nobody_out(void)
 		if (i == 100)
 			say(silent[i], hello_of(&lanes), good_memfd(), 1);
 		if (i == 0 || i == 50)
-			CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request),
-					-EAGAIN);
+			CU_ASSERT_EQUAL(
+				mst_shm.listener->next_request(h.listener, &request, UT_UNREAD),
+				-EAGAIN);
 	}
 	int rc = -EAGAIN;
 	for (int i = 0; i < 60000 && rc == -EAGAIN; i++) {
-		rc = mst_shm.listener->next_request(h.listener, &request);
+		rc = mst_shm.listener->next_request(h.listener, &request, UT_UNREAD);
 		if (i > 10 && rc == -EAGAIN) /* those who were sent away are being closed */
 			mst_sleep_ns(MST_MS);
 	}
 	CU_ASSERT_EQUAL(rc, 0);
-	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, NULL), 0);
+	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, NULL, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(answer_to(silent[100]), -EACCES);
 	for (int i = 0; i < 200; i++)
 		close(silent[i]);
@@ -220,12 +223,12 @@ static void silent_caller_is_sent_away_in_time(void)
 	int s = call(&h);
 
 	stands_at_ns = mst_now_ns();
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), -EAGAIN);
 	stands_at_ns += 10 * MST_SECOND - 1;
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), -EAGAIN);
 	CU_ASSERT(recv(s, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 	stands_at_ns++;
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), -EAGAIN);
 	stands_at_ns = 0;
 	CU_ASSERT_EQUAL(answer_to(s), -ETIMEDOUT);
 	close(s);
@@ -244,23 +247,27 @@ static void callers_that_were_shown_keep_their_place(void)
 		s[i] = call(&h);
 		for (int said = 0; said < (i > 1) + (i == 9); said++) /* one of them twice */
 			say(s[i], hello_of(&lanes), good_memfd(), 1);
-		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[i]),
+		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[i], UT_UNREAD),
 				i > 1 ? 0 : -EAGAIN);
 	}
 	s[CALLERS] = call(&h);
 	say(s[CALLERS], hello_of(&lanes), good_memfd(), 1);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[CALLERS]), 0);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[CALLERS], UT_UNREAD),
+			0);
 	CU_ASSERT_EQUAL(answer_to(s[0]), -ETIMEDOUT);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[1]),
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[1], UT_UNREAD),
 			-EAGAIN); /* nobody waits */
 	say(s[1], hello_of(&lanes), good_memfd(), 1);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[1]), 0);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[1], UT_UNREAD), 0);
 	s[CALLERS + 1] = call(&h);
 	say(s[CALLERS + 1], hello_of(&lanes), good_memfd(), 1);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[CALLERS + 1]), -EAGAIN);
-	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request[7], NULL), 0);
+	CU_ASSERT_EQUAL(
+		mst_shm.listener->next_request(h.listener, &request[CALLERS + 1], UT_UNREAD),
+		-EAGAIN);
+	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request[7], NULL, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(answer_to(s[7]), -EACCES);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request[CALLERS + 1]), 0);
+	CU_ASSERT_EQUAL(
+		mst_shm.listener->next_request(h.listener, &request[CALLERS + 1], UT_UNREAD), 0);
 	stands_at_ns = 0;
 	for (int i = 0; i < CALLERS + 2; i++)
 		close(s[i]);
@@ -337,9 +344,11 @@ static void hole_punched_in_the_memory_reads_as_zero(void)
 	g.control = mmap(NULL, memory_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	g.socket = call(&g.target);
 	say(g.socket, hello_of(&lanes), dup(fd), 1);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->next_request(g.target.listener, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(g.target.listener, &request, &g.link), 0);
-	CU_ASSERT_EQUAL(mst_shm.attach(g.target.net, g.link), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_shm.listener->next_request(g.target.listener, &request, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_shm.listener->answer(g.target.listener, &request, &g.link, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_shm.attach(g.target.net, g.link, UT_UNREAD), 0);
 	set(&g.control->up.tail, 1);
 	CU_ASSERT_EQUAL(mst_shm.poll(g.target.net, &ev, 1), 1);
 	CU_ASSERT(ftruncate(fd, 0) < 0);
@@ -408,16 +417,16 @@ static void want_of_descriptors_passes(void)
 	say(first, hello_of(&lanes), good_memfd(), 1);
 	say(second, hello_of(&lanes), good_memfd(), 1);
 	struct rlimit was = leave_descriptors(0);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EMFILE);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), -EMFILE);
 	setrlimit(RLIMIT_NOFILE, &was);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), 0);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), 0);
 	leave_descriptors(2); /* of the three that letting in takes */
-	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, &link), -EMFILE);
+	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, &link, UT_UNREAD), -EMFILE);
 	CU_ASSERT_PTR_NULL(link);
 	CU_ASSERT_EQUAL(answer_to(first), -EMFILE);
 	setrlimit(RLIMIT_NOFILE, &was);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), 0);
-	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, &link), 0);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, &link, UT_UNREAD), 0);
 	mst_shm.link_free(link);
 	close(first);
 	close(second);

@@ -78,12 +78,12 @@ static void expect_no_wait_for_a_caller(enum when when, int fd)
 	if (when == BEHIND_THE_HELLO) {
 		say(s, hello_of(&lanes), good_memfd(), 1);
 		pass(s, fd);
-		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), 0);
-		CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, NULL), 0);
+		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), 0);
+		CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, NULL, UT_UNREAD), 0);
 	} else if (when == WITH_THE_HELLO) {
 		say(s, hello_of(&lanes), fd, 1);
-		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), 0);
-		int rc = mst_shm.listener->answer(h.listener, &request, &good.link);
+		CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), 0);
+		int rc = mst_shm.listener->answer(h.listener, &request, &good.link, UT_UNREAD);
 		CU_ASSERT_EQUAL(rc, -EPROTO); /* it is no memory */
 	} else {
 		pass(s, fd);
@@ -142,12 +142,12 @@ static void what_lingers_is_closed_at_once(void)
 	say(s, hello_of(&lanes), good_memfd(), 1);
 	CU_ASSERT_EQUAL(send(s, "", 0, 0), 0);
 	pass(s, lingering());
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), 0);
-	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, NULL), 0);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_shm.listener->answer(h.listener, &request, NULL, UT_UNREAD), 0);
 	close(s);
 	s = call(&h);
 	say(s, hello_of(&lanes), good_memfd(), 2);
-	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(mst_shm.listener->next_request(h.listener, &request, UT_UNREAD), -EAGAIN);
 	close(s);
 	CU_ASSERT_EQUAL(fds_in_the_end(fds + 1), fds + 1); /* the far end */
 	target_close(&h);

@@ -151,7 +151,7 @@ static const struct mst_lanes lanes = { 4096, 4096, 4, 4 };
 static void *dial(void *address)
 {
 	struct mst_dial how = { .address = address, .lanes = lanes, .timeout_ns = 60 * MST_SECOND };
-	int rc = mst_shm.dial(meeting.net[1], &how, &meeting.link[1]);
+	int rc = mst_shm.dial(meeting.net[1], &how, &meeting.link[1], UT_UNREAD);
 
 	return rc == 0 ? address : NULL;
 }
@@ -165,13 +165,14 @@ static void link_both(void)
 	void *linked;
 
 	for (int i = 0; i < 2; i++)
-		CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &meeting.net[i]), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->open(meeting.net[0], &listener), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &meeting.net[i], UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->open(meeting.net[0], &listener, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&dialler, NULL, dial, listener->address), 0);
-	while (mst_shm.listener->next_request(listener, &request) != 0)
+	while (mst_shm.listener->next_request(listener, &request, UT_UNREAD) != 0)
 		sched_yield();
-	CU_ASSERT_EQUAL_FATAL(mst_shm.listener->answer(listener, &request, &meeting.link[0]), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_shm.attach(meeting.net[0], meeting.link[0]), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_shm.listener->answer(listener, &request, &meeting.link[0], UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.attach(meeting.net[0], meeting.link[0], UT_UNREAD), 0);
 	pthread_join(dialler, &linked);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(linked);
 	mst_shm.listener->close(listener);

@@ -23,8 +23,8 @@ struct verbs_target house_open_at(const char *addresses)
 	fabric.addresses = addresses;
 	fabric.ack_timeout = 14; /* 67 ms, twice */
 	fabric.retries = 1;
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.net_open(&cfg, &h.net), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(h.net, &h.listener), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.net_open(&cfg, &h.net, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(h.net, &h.listener, UT_UNREAD), 0);
 	return h;
 }
 
@@ -44,7 +44,7 @@ int house_next_request(const struct verbs_target *h, struct mst_link_request *ou
 	uint64_t end = mst_now_ns() + PATIENCE_NS;
 	int rc;
 
-	while ((rc = mst_verbs.listener->next_request(h->listener, out)) == -EAGAIN &&
+	while ((rc = mst_verbs.listener->next_request(h->listener, out, UT_UNREAD)) == -EAGAIN &&
 	       mst_now_ns() < end) {
 		struct pollfd pfd = { .fd = mst_verbs.listener->fd(h->listener), .events = POLLIN };
 		(void)poll(&pfd, 1, 10);
@@ -62,7 +62,7 @@ struct mst_net *attacker_net(void)
 
 	fabric.ack_timeout = 14;
 	fabric.retries = 1;
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.net_open(&cfg, &net), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.net_open(&cfg, &net, UT_UNREAD), 0);
 	return net;
 }
 
@@ -70,8 +70,7 @@ static void *dial_it(void *arg)
 {
 	struct dialling *d = arg;
 
-	d->rc = mst_verbs.dial(d->net, &d->dial, &d->link);
-	mst_reason_set(&d->why, "%s", mst_why());
+	d->rc = mst_verbs.dial(d->net, &d->dial, &d->link, &d->why);
 	return NULL;
 }
 
@@ -104,9 +103,10 @@ void attack_begin(const struct verbs_target *h, struct verbs_attack *g,
 
 	dialling_begin(&d, h->listener->address, lanes);
 	CU_ASSERT_EQUAL_FATAL(house_next_request(h, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->answer(h->listener, &request, &g->near), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_verbs.listener->answer(h->listener, &request, &g->near, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(dialling_end(&d), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.attach(h->net, g->near), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.attach(h->net, g->near, UT_UNREAD), 0);
 	g->net = d.net;
 	g->far = d.link;
 	g->arms = canary_map(NULL, ARMS_BYTES);

@@ -23,13 +23,15 @@ static void exporter_open(struct exporter *x)
 
 	x->h = target_open();
 	x->own = canary_map(NULL, 3 * PAGE);
-	CU_ASSERT_EQUAL_FATAL(mst_region_register(&d.net->domain, x->own, 3 * PAGE, &region), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_region_register(&d.net->domain, x->own, 3 * PAGE, &region, UT_UNREAD), 0);
 	d.export = (struct mst_export){ region, PAGE, PAGE, 100 };
 	dialling_begin(&d, x->h.listener->address, &usual_lanes);
 	CU_ASSERT_EQUAL_FATAL(house_next_request(&x->h, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->answer(x->h.listener, &request, &x->g.far), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_verbs.listener->answer(x->h.listener, &request, &x->g.far, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(dialling_end(&d), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.attach(x->h.net, x->g.far), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.attach(x->h.net, x->g.far, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(mst_verbs.poll(x->h.net, &(struct mst_net_event){ 0 }, 1), 0);
 	CU_ASSERT_EQUAL_FATAL(rail_of(x->g.far)->apart.end, 100 + PAGE);
 	x->g.near = d.link;

@@ -89,7 +89,7 @@ static void call_at(const struct verbs_target *h, uint32_t rail, struct raw_call
 					.qp_num = NO_QUEUE_PAIR + ++calls };
 
 	caller_open(c);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_parse(h->listener->address, &at), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_parse(h->listener->address, &at, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(rdma_resolve_addr(c->id, NULL, &at.at[rail].any, 60000), 0);
 	CU_ASSERT_EQUAL_FATAL(next_event(c, 60000), RDMA_CM_EVENT_ADDR_RESOLVED);
 	CU_ASSERT_EQUAL(rdma_resolve_route(c->id, 60000), 0);
@@ -110,7 +110,8 @@ static void expect_answer(const struct verbs_target *h, struct raw_caller *c, in
 	int kind = -1;
 
 	for (int i = 0; i < 6000 && kind < 0; i++) {
-		CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h->listener, &request), -EAGAIN);
+		CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h->listener, &request, UT_UNREAD),
+				-EAGAIN);
 		kind = next_event(c, 10);
 	}
 	CU_ASSERT_EQUAL(kind, RDMA_CM_EVENT_REJECTED);
@@ -190,7 +191,7 @@ static void rail_that_comes_twice_is_refused(void)
 	q.rails = 2;
 	call(&h, &first, &q);
 	mst_sleep_ns(100 * MST_MS);
-	CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h.listener, &request, UT_UNREAD), -EAGAIN);
 	call(&h, &second, &q);
 	expect_answer(&h, &second, -EPROTO);
 	q.rails = 3; /* one token is one caller, which has said 2 */
@@ -203,7 +204,7 @@ static void rail_that_comes_twice_is_refused(void)
 	CU_ASSERT_EQUAL_FATAL(house_next_request(&h, &request), 0);
 	CU_ASSERT_EQUAL(memcmp(request.token, q.token, sizeof(q.token)), 0);
 	CU_ASSERT_EQUAL(request.from.count, 2);
-	CU_ASSERT_EQUAL(mst_verbs.listener->answer(h.listener, &request, NULL), 0);
+	CU_ASSERT_EQUAL(mst_verbs.listener->answer(h.listener, &request, NULL, UT_UNREAD), 0);
 	expect_answer(&h, &first, -EACCES);
 	expect_answer(&h, &other, -EACCES);
 	expect_open(&h);
@@ -224,7 +225,7 @@ static void rail_that_never_comes_is_not_waited_for(void)
 	q.rails = 2;
 	call(&h, &c, &q);
 	mst_sleep_ns(100 * MST_MS);
-	CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h.listener, &request), -EAGAIN);
+	CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h.listener, &request, UT_UNREAD), -EAGAIN);
 	uint64_t begin = mst_now_ns();
 	expect_open(&h); /* meanwhile, unless that took as long */
 	struct pollfd answered = { .fd = c.channel->fd, .events = POLLIN };
@@ -291,7 +292,7 @@ static void request_is_shown_if_all_rails_come_from_announced_addresses(void)
 	CU_ASSERT_EQUAL(memcmp(&request.from.at[1], &own, sizeof(own)), 0);
 	CU_ASSERT_EQUAL(memcmp(&e.from, &own, sizeof(own)), 0);
 	CU_ASSERT_TRUE(mst_origins_cover(&e.announced, &request.from));
-	CU_ASSERT_EQUAL(mst_verbs.listener->answer(h.listener, &request, NULL), 0);
+	CU_ASSERT_EQUAL(mst_verbs.listener->answer(h.listener, &request, NULL, UT_UNREAD), 0);
 	expect_answer(&h, &first, -EACCES);
 	expect_answer(&h, &second, -EACCES);
 	caller_close(&thief);
@@ -356,7 +357,7 @@ static void caller_that_dies_is_not_let_in(void)
 			caller_hang_up(&c);
 			mst_sleep_ns(100 * MST_MS);
 		}
-		int rc = i == 0 ? mst_verbs.listener->next_request(h.listener, &request)
+		int rc = i == 0 ? mst_verbs.listener->next_request(h.listener, &request, UT_UNREAD)
 				: house_next_request(&h, &request);
 		CU_ASSERT(rc == 0 || (i == 0 && rc == -EAGAIN));
 		caller_hang_up(&c); /* before it is answered, and that is heard at the listener */
@@ -365,8 +366,9 @@ static void caller_that_dies_is_not_let_in(void)
 		(void)poll(&heard, 1, 2000);
 		mst_sleep_ns(100 * MST_MS);
 		if (rc == 0)
-			CU_ASSERT_EQUAL(mst_verbs.listener->answer(h.listener, &request, &link),
-					-EPIPE);
+			CU_ASSERT_EQUAL(
+				mst_verbs.listener->answer(h.listener, &request, &link, UT_UNREAD),
+				-EPIPE);
 		CU_ASSERT_PTR_NULL(link);
 		caller_close(&c);
 		expect_open(&h);
@@ -386,17 +388,19 @@ static void caller_that_dies_when_let_in_is_lost(void)
 		struct raw_caller c;
 		call(&h, &c, &q);
 		CU_ASSERT_EQUAL_FATAL(house_next_request(&h, &request), 0);
-		CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->answer(h.listener, &request, &link), 0);
+		CU_ASSERT_EQUAL_FATAL(
+			mst_verbs.listener->answer(h.listener, &request, &link, UT_UNREAD), 0);
 		CU_ASSERT_EQUAL(next_event(&c, 60000), RDMA_CM_EVENT_CONNECT_RESPONSE);
 		CU_ASSERT_EQUAL(c.answer.error, 0);
 		if (attached)
-			CU_ASSERT_EQUAL(mst_verbs.attach(h.net, link), 0);
+			CU_ASSERT_EQUAL(mst_verbs.attach(h.net, link, UT_UNREAD), 0);
 		caller_hang_up(&c);
 		if (!attached) {
 			mst_sleep_ns(100 * MST_MS);
-			CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h.listener, &request),
-					-EAGAIN);
-			CU_ASSERT_EQUAL(mst_verbs.attach(h.net, link), 0);
+			CU_ASSERT_EQUAL(
+				mst_verbs.listener->next_request(h.listener, &request, UT_UNREAD),
+				-EAGAIN);
+			CU_ASSERT_EQUAL(mst_verbs.attach(h.net, link, UT_UNREAD), 0);
 		}
 		struct heard heard = house_listen(&h, link, NULL, PATIENCE_NS);
 		CU_ASSERT_EQUAL(heard.lost, 1);
@@ -429,7 +433,7 @@ static void expect_impostor_found_out(const struct verbs_target *h, const struct
 	struct raw_caller listener, c;
 
 	caller_open(&listener);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_parse(h->listener->address, &at), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_parse(h->listener->address, &at, UT_UNREAD), 0);
 	at.at[0].v4.sin_port = 0; /* at the same place in both families */
 	CU_ASSERT_EQUAL_FATAL(rdma_bind_addr(listener.id, &at.at[0].any), 0);
 	CU_ASSERT_EQUAL_FATAL(rdma_listen(listener.id, 1), 0);

@@ -5,20 +5,12 @@
 
 uint8_t ladder_own[LADDER_OWN_BYTES];
 
-struct ladder_outcome ladder_outcome_of(int rc)
-{
-	struct ladder_outcome o = { .rc = rc };
-
-	mst_reason_set(&o.why, "%s", mst_why());
-	return o;
-}
-
 struct mst_net *ladder_open_net(const struct mst_fabric *fabric, struct ladder_outcome *o)
 {
 	struct mst_net_cfg cfg = { .published_bytes = PUBLISHED, .links_max = 4, .fabric = fabric };
 	struct mst_net *net = NULL;
 
-	*o = ladder_outcome_of(mst_verbs.net_open(&cfg, &net));
+	o->rc = mst_verbs.net_open(&cfg, &net, &o->why);
 	return net;
 }
 
@@ -34,12 +26,12 @@ struct mst_net *ladder_net(const struct mst_fabric *fabric)
 struct ladder_outcome ladder_register(struct mst_net *net, unsigned n, int error, enum fault *f)
 {
 	struct mst_region *region = NULL;
+	struct ladder_outcome o = { 0 };
 
 	faults_arm_with(n, error);
-	struct ladder_outcome o = ladder_outcome_of(
-		mst_region_register(&net->domain, ladder_own, sizeof(ladder_own), &region));
+	o.rc = mst_region_register(&net->domain, ladder_own, sizeof(ladder_own), &region, &o.why);
 	*f = faults_disarm();
 	CU_ASSERT_EQUAL(region == NULL, o.rc != 0);
-	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(region, UT_UNREAD), 0);
 	return o;
 }

@@ -16,8 +16,6 @@ struct ladder_outcome {
 	struct mst_reason why;
 };
 
-struct ladder_outcome ladder_outcome_of(int rc);
-
 /* NULL: it failed, as *o says. */
 struct mst_net *ladder_open_net(const struct mst_fabric *fabric, struct ladder_outcome *o);
 /* One that is there. */

@@ -47,7 +47,7 @@ static void memory_that_children_would_lose_is_refused(void)
 	struct mst_net *net = ladder_net(NULL);
 	struct mst_link_listener *listener = NULL;
 
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener, UT_UNREAD), 0);
 	expect_kept_from_children(net, FAULT_ibv_is_fork_initialized,
 				  "forked children would lose it");
 	expect_kept_from_children(net, FAULT_madvise, "no memory that a forked child can have");
@@ -73,8 +73,8 @@ static void *register_as_nobody(void *arg)
 
 	n->became = syscall(SYS_setresuid, -1, 65534, -1);
 	faults_arm_with(n->n, ENOMEM);
-	n->outcome = ladder_outcome_of(
-		mst_region_register(&n->net->domain, ladder_own, sizeof(ladder_own), &n->region));
+	n->outcome.rc = mst_region_register(&n->net->domain, ladder_own, sizeof(ladder_own),
+					    &n->region, &n->outcome.why);
 	return NULL;
 }
 
@@ -111,7 +111,7 @@ static void a_limit_is_told_from_a_device_that_is_full(void)
 	struct mst_link_listener *listener = NULL;
 	enum fault f;
 
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener, UT_UNREAD), 0);
 	unsigned n = place_of(net, FAULT_ibv_reg_mr);
 	if (geteuid() == 0) {
 		struct ladder_outcome o = register_unprivileged(net, 65536, 0);
@@ -136,14 +136,15 @@ static void memory_that_cannot_be_pinned_is_refused_in_words(void)
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	CU_ASSERT_EQUAL_FATAL(munmap(hole + sizeof(ladder_own), sizeof(ladder_own)), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
-	struct ladder_outcome o = ladder_outcome_of(
-		mst_region_register(&net->domain, hole, 2 * sizeof(ladder_own), &region));
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener, UT_UNREAD), 0);
+	struct ladder_outcome o = { 0 };
+	o.rc = mst_region_register(&net->domain, hole, 2 * sizeof(ladder_own), &region, &o.why);
 	CU_ASSERT_EQUAL(o.rc, -EFAULT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(o.why.text, "not all of it is mapped"));
-	CU_ASSERT_EQUAL(mst_region_register(&net->domain, ladder_own, sizeof(ladder_own), &region),
+	CU_ASSERT_EQUAL(mst_region_register(&net->domain, ladder_own, sizeof(ladder_own), &region,
+					    UT_UNREAD),
 			0);
-	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(region, UT_UNREAD), 0);
 	munmap(hole, sizeof(ladder_own));
 	mst_verbs.listener->close(listener);
 	mst_verbs.net_close(net);
@@ -166,10 +167,10 @@ static bool pins_as_if_written(void)
 static struct ladder_outcome register_once(struct mst_net *net, void *base)
 {
 	struct mst_region *region = NULL;
-	struct ladder_outcome o = ladder_outcome_of(
-		mst_region_register(&net->domain, base, READ_ONLY_BYTES, &region));
+	struct ladder_outcome o = { 0 };
 
-	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
+	o.rc = mst_region_register(&net->domain, base, READ_ONLY_BYTES, &region, &o.why);
+	CU_ASSERT_EQUAL(mst_region_unregister(region, UT_UNREAD), 0);
 	return o;
 }
 
@@ -197,7 +198,7 @@ static void memory_that_may_only_be_read_is_pinned_if_it_is_private(void)
 	void *of_file = map_read_only_file();
 
 	CU_ASSERT_FATAL(of_own != MAP_FAILED);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(register_once(net, of_own).rc, 0);
 	struct ladder_outcome o = register_once(net, of_file);
 	CU_ASSERT(o.rc == -EFAULT || (o.rc == 0 && !pins_as_if_written()));

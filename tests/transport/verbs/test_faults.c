@@ -68,16 +68,18 @@ static enum fault listener_failing_at(const struct mst_fabric *fabric, unsigned 
 	struct mst_link_listener *listener = NULL;
 	struct mst_region *region; /* its net unregisters it */
 
-	CU_ASSERT_EQUAL(mst_region_register(&net->domain, ladder_own, sizeof(ladder_own), &region),
+	CU_ASSERT_EQUAL(mst_region_register(&net->domain, ladder_own, sizeof(ladder_own), &region,
+					    UT_UNREAD),
 			0);
 	faults_arm(n);
-	struct ladder_outcome o = ladder_outcome_of(mst_verbs.listener->open(net, &listener));
+	struct ladder_outcome o = { 0 };
+	o.rc = mst_verbs.listener->open(net, &listener, &o.why);
 	enum fault f = faults_disarm();
 	if (o.rc != 0) {
 		expect_told(&o, f, n);
 		CU_ASSERT_PTR_NULL(listener);
 		CU_ASSERT_NOT_EQUAL(f, FAULT_COUNT);
-		CU_ASSERT_EQUAL(mst_verbs.listener->open(net, &listener), 0);
+		CU_ASSERT_EQUAL(mst_verbs.listener->open(net, &listener, UT_UNREAD), 0);
 	}
 	mst_verbs.listener->close(listener);
 	mst_verbs.net_close(net);
@@ -106,7 +108,7 @@ static void every_call_of_a_registration_may_fail(void)
 	enum fault f = 0;
 	unsigned n = 0;
 
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(net, &listener, UT_UNREAD), 0);
 	while (f != FAULT_COUNT && ++n < CALLS_MAX) {
 		struct holdings before = holdings_now();
 		struct ladder_outcome o = ladder_register(net, n, 0, &f);
@@ -165,10 +167,11 @@ static struct ladder_outcome dial_and_talk(struct faulty_caller *c, struct mst_n
 					   const struct mst_dial *dial, unsigned n)
 {
 	struct mst_link *link = NULL;
+	struct ladder_outcome o = { 0 };
 
 	if (c->step == DIAL)
 		faults_arm(n);
-	struct ladder_outcome o = ladder_outcome_of(mst_verbs.dial(net, dial, &link));
+	o.rc = mst_verbs.dial(net, dial, &link, &o.why);
 	if (c->step == DIAL)
 		c->failed = faults_disarm();
 	CU_ASSERT_EQUAL(link == NULL, o.rc != 0);
@@ -194,11 +197,12 @@ static struct ladder_outcome try_link(struct faulty_caller *c, struct mst_net *n
 
 	tokens++;
 	memcpy(dial.token, &tokens, sizeof(tokens));
-	CU_ASSERT_EQUAL(mst_region_register_target(&net->domain, results, sizeof(results), &region),
+	CU_ASSERT_EQUAL(mst_region_register_target(&net->domain, results, sizeof(results), &region,
+						   UT_UNREAD),
 			0);
 	dial.export = (struct mst_export){ region, 0, sizeof(results), sizeof(results) };
 	struct ladder_outcome o = dial_and_talk(c, net, &dial, n);
-	CU_ASSERT_EQUAL(mst_region_unregister(region), 0);
+	CU_ASSERT_EQUAL(mst_region_unregister(region, UT_UNREAD), 0);
 	return o;
 }
 
@@ -235,12 +239,12 @@ struct faulty_acceptor {
 static void let_in(struct faulty_acceptor *h, const struct mst_link_request *request)
 {
 	struct mst_link *link = NULL;
+	struct ladder_outcome o = { 0 };
 
 	faults_arm(h->n);
-	struct ladder_outcome o = ladder_outcome_of(
-		mst_verbs.listener->answer(h->listener, request, &link));
+	o.rc = mst_verbs.listener->answer(h->listener, request, &link, &o.why);
 	if (o.rc == 0)
-		o = ladder_outcome_of(mst_verbs.attach(h->net, link));
+		o.rc = mst_verbs.attach(h->net, link, &o.why);
 	enum fault f = faults_disarm();
 	if (h->n != 0) {
 		h->failed = f;
@@ -278,7 +282,7 @@ static void keep_house(struct faulty_acceptor *h, const struct faulty_caller *c)
 	struct mst_link_request request;
 
 	while ((!c->done || h->links > 0) && mst_now_ns() < end) {
-		if (mst_verbs.listener->next_request(h->listener, &request) == 0)
+		if (mst_verbs.listener->next_request(h->listener, &request, UT_UNREAD) == 0)
 			let_in(h, &request);
 		if (mst_verbs.poll(h->net, &ev, 1) == 1)
 			answer(h, &ev);
@@ -296,7 +300,8 @@ static bool is_tidy(struct faulty_acceptor *h, const struct holdings *wanted)
 
 	while (!holdings_same(wanted) && mst_now_ns() < end) {
 		mst_sleep_ns(20 * MST_MS);
-		CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h->listener, &request), -EAGAIN);
+		CU_ASSERT_EQUAL(mst_verbs.listener->next_request(h->listener, &request, UT_UNREAD),
+				-EAGAIN);
 	}
 	return holdings_are(wanted);
 }
@@ -306,7 +311,7 @@ static void house_open(struct faulty_acceptor *h, const char *addresses)
 	*h = (struct faulty_acceptor){ .fabric = MST_FABRIC_DEFAULT };
 	h->fabric.addresses = addresses;
 	h->net = ladder_net(&h->fabric);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(h->net, &h->listener), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(h->net, &h->listener, UT_UNREAD), 0);
 }
 
 static void house_close(struct faulty_acceptor *h)
@@ -436,7 +441,7 @@ int main(int argc, char **argv)
 	struct mst_net *net = ladder_open_net(NULL, &o);
 
 	if (net != NULL)
-		o = ladder_outcome_of(mst_verbs.listener->open(net, &listener));
+		o.rc = mst_verbs.listener->open(net, &listener, &o.why);
 	if (o.rc == 0)
 		mst_verbs.listener->close(listener);
 	mst_verbs.net_close(net);

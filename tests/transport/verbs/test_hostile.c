@@ -125,8 +125,9 @@ static void memory_that_is_not_for_writing_is_refused(void)
 		struct scene s;
 		scene_open(&s);
 		struct mst_region *registered;
-		CU_ASSERT_EQUAL_FATAL(
-			mst_region_register(&s.h.net->domain, own, sizeof(own), &registered), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_region_register(&s.h.net->domain, own, sizeof(own),
+							  &registered, UT_UNREAD),
+				      0);
 		struct mst_verbs_rail *r = rail_of(s.g.near);
 		const struct mst_region *all[] = { &r->link->home->versions, &r->link->composed,
 						   registered };
@@ -412,7 +413,7 @@ static void rails_that_disagree_end_the_link(void)
 	char one[64], both[160];
 	struct scene s;
 
-	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_own(&fabric, NULL, &own), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_own(&fabric, NULL, &own, UT_UNREAD), 0);
 	mst_verbs_address_text(&own.at[0].any, false, one, sizeof(one));
 	(void)snprintf(both, sizeof(both), "%s,%s", one, one);
 	s.h = house_open_at(both);
@@ -587,9 +588,10 @@ int main(int argc, char **argv)
 {
 	struct mst_verbs_addresses own;
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	struct mst_reason why;
 
-	if (mst_verbs_address_own(&fabric, NULL, &own) != 0) {
-		printf("skipped: %s\n", mst_why());
+	if (mst_verbs_address_own(&fabric, NULL, &own, &why) != 0) {
+		printf("skipped: %s\n", why.text);
 		return UT_SKIP;
 	}
 	if (argc > 1 && strcmp(argv[1], "listener") == 0)

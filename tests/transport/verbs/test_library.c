@@ -26,15 +26,16 @@ static void verbs_say_what_is_missing(void)
 {
 	struct mst_net_cfg cfg = { .links_max = 1 };
 	struct mst_net *net = NULL;
+	struct mst_reason why;
 
 	for (int i = 0; i < 2; i++) { /* the second time, too */
-		CU_ASSERT_EQUAL(mst_verbs.net_open(&cfg, &net), -ELIBACC);
+		CU_ASSERT_EQUAL(mst_verbs.net_open(&cfg, &net, &why), -ELIBACC);
 		CU_ASSERT_PTR_NULL(net);
-		CU_ASSERT_PTR_NOT_NULL(strstr(mst_why(), strcmp(instead, "libc.so.6") == 0
-								 ? "has no _ibv_query_gid_table: "
-								   "it is too old"
-								 : "libnone.so.0"));
-		CU_ASSERT_PTR_NOT_NULL(strstr(mst_why(), "install"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, strcmp(instead, "libc.so.6") == 0
+								? "has no _ibv_query_gid_table: "
+								  "it is too old"
+								: "libnone.so.0"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "install"));
 	}
 }
 
@@ -57,7 +58,7 @@ static void shared_memory_needs_none(void)
 	struct mst_net_cfg cfg = { .links_max = 1 };
 	struct mst_net *net;
 
-	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &net), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm.net_open(&cfg, &net, UT_UNREAD), 0);
 	mst_shm.net_close(net);
 }
 

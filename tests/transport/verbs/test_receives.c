@@ -87,12 +87,12 @@ static struct mst_verbs_net net;
 
 static struct mst_verbs_link *link_of(uint32_t credits)
 {
-	const struct mst_lanes lanes = { 4096, 4096, credits, 4 };
+	const struct mst_verbs_link_cfg cfg = { .rails = 1, .lanes = { 4096, 4096, credits, 4 } };
 	struct mst_verbs_link *l = NULL;
 
 	posted = posted_at_receive = posted_at_credit = told = 0;
 	net.fabric = (struct mst_fabric)MST_FABRIC_DEFAULT;
-	CU_ASSERT_EQUAL_FATAL(mst_verbs_link_new(&net, false, &lanes, 1, &l), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_verbs_link_new(&net, &cfg, &l, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_queue_rail_init(&l->queue, 0, MST_QUEUE_SENDS_MIN), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_queue_init(&l->queue), 0);
 	l->rail[0].device = &device;
@@ -117,7 +117,7 @@ static void connect_rail(struct mst_verbs_link *l)
 {
 	const struct mst_verbs_far far = { .qpn = 1, .psn = 1, .mtu = IBV_MTU_1024 };
 
-	CU_ASSERT_EQUAL(mst_verbs_rail_connect(&l->rail[0], &far), 0);
+	CU_ASSERT_EQUAL(mst_verbs_rail_connect(&l->rail[0], &far, UT_UNREAD), 0);
 }
 
 /* The peer has taken all credits at once. */

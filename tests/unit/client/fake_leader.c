@@ -88,8 +88,8 @@ static void open_server(struct fake_leader *f, uint32_t k)
 	mst_lane_layout(&figures, &s->layout);
 	size_t stride = (s->layout.result_bytes + FAKE_STRIDE - 1) / FAKE_STRIDE * FAKE_STRIDE;
 	struct mst_net_cfg cfg = { .published_bytes = FAKE_BUFFERS * stride, .links_max = 1 };
-	CU_ASSERT_EQUAL_FATAL(fake_transport->net_open(&cfg, &s->net), 0);
-	CU_ASSERT_EQUAL_FATAL(fake_transport->listener->open(s->net, &s->listener), 0);
+	CU_ASSERT_EQUAL_FATAL(fake_transport->net_open(&cfg, &s->net, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(fake_transport->listener->open(s->net, &s->listener, UT_UNREAD), 0);
 }
 
 void fake_open_servers(struct fake_leader *f, bool (*script)(struct fake_leader *f),
@@ -244,12 +244,12 @@ static int let_in(struct fake_leader *f, uint32_t k)
 
 	if (s->link != NULL)
 		return 0;
-	if (fake_transport->listener->next_request(s->listener, &request) != 0)
+	if (fake_transport->listener->next_request(s->listener, &request, UT_UNREAD) != 0)
 		return 1;
 	if (request.token[0] != 7 + k ||
-	    fake_transport->listener->answer(s->listener, &request, &s->link) != 0)
+	    fake_transport->listener->answer(s->listener, &request, &s->link, UT_UNREAD) != 0)
 		return -1;
-	return fake_transport->attach(s->net, s->link);
+	return fake_transport->attach(s->net, s->link, UT_UNREAD);
 }
 
 /* A worker dials in the order it likes. */

@@ -537,9 +537,10 @@ static bool send_away(struct fake_leader *f)
 
 	if (!fake_greet(f))
 		return false;
-	while (mst_shm.listener->next_request(f->listener, &request) != 0)
+	while (mst_shm.listener->next_request(f->listener, &request, UT_UNREAD) != 0)
 		mst_sleep_ns(MST_MS);
-	return mst_shm.listener->answer(f->listener, &request, NULL) == 0 && fake_stay(f);
+	return mst_shm.listener->answer(f->listener, &request, NULL, UT_UNREAD) == 0 &&
+	       fake_stay(f);
 }
 
 static void being_sent_away_is_eacces(void)

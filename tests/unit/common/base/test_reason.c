@@ -110,6 +110,16 @@ static void more_than_there_is_room_for_ends_in_dots(void)
 	CU_ASSERT_STRING_EQUAL(r.text, letters(LONGEST - 5, "12..."));
 }
 
+static void one_that_says_nothing_leaves_it_to_the_number(void)
+{
+	struct mst_reason r = { "no room" };
+
+	CU_ASSERT_STRING_EQUAL(mst_reason_or_errno(&r, -ENOENT), "no room");
+	mst_reason_clear(&r);
+	CU_ASSERT_STRING_EQUAL(r.text, "");
+	CU_ASSERT_STRING_EQUAL(mst_reason_or_errno(&r, -ENOENT), strerror(ENOENT));
+}
+
 static CU_TestInfo cases[] = {
 	{ "a zeroed reason says nothing", a_zeroed_reason_says_nothing },
 	{ "a sentence is formatted", a_sentence_is_formatted },
@@ -121,6 +131,8 @@ static CU_TestInfo cases[] = {
 	  what_it_says_can_be_part_of_what_it_will_say },
 	{ "more is written after it", more_is_written_after_it },
 	{ "more than there is room for ends in dots", more_than_there_is_room_for_ends_in_dots },
+	{ "one that says nothing leaves it to the number",
+	  one_that_says_nothing_leaves_it_to_the_number },
 	CU_TEST_INFO_NULL,
 };
 

@@ -130,7 +130,7 @@ static uint64_t make(const struct mst_server_cfg *cfg)
 	struct mst_server *server;
 
 	taken = 0;
-	CU_ASSERT_EQUAL_FATAL(mst_server_new(cfg, &server), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_server_new(cfg, &server, UT_UNREAD), 0);
 	uint64_t made = taken;
 	mst_server_free(server);
 	return made;

@@ -50,7 +50,7 @@ static void begin(void)
 		.optimizer = optim_case_sgd(0.1, 0),
 	};
 	mst_lane_layout(&figures, &cfg.aggregator.layout);
-	CU_ASSERT_EQUAL_FATAL(mst_server_new(&cfg, &server), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_server_new(&cfg, &server, UT_UNREAD), 0);
 }
 
 static void end(void)

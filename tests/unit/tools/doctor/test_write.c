@@ -54,7 +54,7 @@ static pthread_t thread;
 
 static void begin_peer(void)
 {
-	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer, UT_UNREAD), 0);
 	memset(&seen, 0, sizeof(seen)); /* which is the thread's from then on */
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, serve, peer), 0);
 }
@@ -82,7 +82,7 @@ static void a_peer_stays_as_long_as_it_is_told_to(void)
 {
 	uint64_t begin = mst_now_ns();
 
-	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer, UT_UNREAD), 0);
 	mst_write_peer_serve(peer, begin + 50 * MST_MS, NULL, NULL);
 	CU_ASSERT_TRUE(mst_now_ns() - begin >= 50 * MST_MS);
 	mst_write_peer_close(peer);
@@ -114,7 +114,7 @@ static int dial(const char *token, struct mst_link **link)
 				.timeout_ns = LONG_NS };
 
 	memcpy(how.token, token, sizeof(how.token));
-	return mst_shm.dial(net, &how, link);
+	return mst_shm.dial(net, &how, link, UT_UNREAD);
 }
 
 static void a_stranger_is_sent_away(void)
@@ -122,7 +122,7 @@ static void a_stranger_is_sent_away(void)
 	struct mst_link *link = NULL;
 
 	begin_peer();
-	CU_ASSERT_EQUAL_FATAL(mst_write_net(&side, 1, &net), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_write_net(&side, 1, &net, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(dial("not the token...", &link), -EACCES);
 	mst_shm.net_close(net);
 	end_peer();
@@ -138,7 +138,7 @@ static void a_peer_counts_what_came_wrong_and_closes_over_a_link(void)
 	struct mst_link *link = NULL;
 
 	begin_peer();
-	CU_ASSERT_EQUAL_FATAL(mst_write_net(&side, 1, &net), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_write_net(&side, 1, &net, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(dial(MST_WRITE_TOKEN, &link), 0);
 	mst_write_fill((uint8_t *)link->remote_mapping + MST_WRITE_DATA_AT, 3);
 	((uint8_t *)link->remote_mapping)[MST_WRITE_DATA_AT + 9] ^= 1;
@@ -159,7 +159,7 @@ static void a_peer_that_is_gone_is_told(void)
 {
 	char address[MST_ADDRESS_LEN];
 
-	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer, UT_UNREAD), 0);
 	memcpy(address, mst_write_peer_address(peer), sizeof(address));
 	mst_write_peer_close(peer);
 	CU_ASSERT_EQUAL(mst_write_test(&side, address, LONG_NS, &report), -ECONNREFUSED);
@@ -170,7 +170,7 @@ static void a_peer_that_is_silent_is_not_waited_for(void)
 {
 	uint64_t begin = mst_now_ns();
 
-	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_write_peer_open(&side, &peer, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(mst_write_test(&side, mst_write_peer_address(peer), 100 * MST_MS, &report),
 			-ETIMEDOUT);
 	CU_ASSERT_TRUE(mst_now_ns() - begin < LONG_NS);

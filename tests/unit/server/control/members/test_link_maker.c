@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "common/transport/why.h"
 #include "server/control/members/link_maker.h"
 #include "tests/fixtures.h"
 #include "tests/ut.h"
@@ -19,7 +18,7 @@ static atomic_int wakes, inside;
 static struct mst_link links[256];
 
 static int answer(struct mst_link_listener *listener, const struct mst_link_request *request,
-		  struct mst_link **out)
+		  struct mst_link **out, struct mst_reason *why)
 {
 	(void)listener;
 	uint8_t first = request->token[0];
@@ -29,7 +28,7 @@ static int answer(struct mst_link_listener *listener, const struct mst_link_requ
 		mst_sleep_ns(MST_MS / 4);
 	atomic_fetch_sub(&inside, 1);
 	if (first == 13)
-		return mst_fail(-ENOMEM, "not with this one");
+		return mst_reason_fail(why, -ENOMEM, "not with this one");
 	links[first].ops = &fix_transport;
 	*out = &links[first];
 	return 0;
@@ -78,7 +77,7 @@ static void its_owner_goes_on_meanwhile(void)
 	CU_ASSERT_EQUAL(atomic_load(&fix_net.freed), 0);
 }
 
-/* What the thread's mst_why() said is not lost with the thread's. */
+/* The sentence comes from the thread that has made the call. */
 static void a_failure_comes_with_its_reason(void)
 {
 	struct mst_link_request request = { .token = { 13 } };

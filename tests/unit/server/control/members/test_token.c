@@ -37,9 +37,10 @@ static struct mst_stream *worker;   /* the control connection of rank 0 */
 static struct mst_stream *follower; /* the control connection of server 1, or NULL */
 static struct mst_welcome welcome;
 
-static int next_request(struct mst_link_listener *listener, struct mst_link_request *out)
+static int next_request(struct mst_link_listener *listener, struct mst_link_request *out,
+			struct mst_reason *why)
 {
-	int rc = mst_shm.listener->next_request(listener, out);
+	int rc = mst_shm.listener->next_request(listener, out, why);
 
 	if (rc == 0 && memcmp(&at, &nowhere, sizeof(at)) != 0)
 		out->from = (struct mst_origins){ 1, { at } };
@@ -199,9 +200,9 @@ static void *dial(void *arg)
 	struct mst_net_cfg cfg = { .links_max = 1 };
 
 	memcpy(how.token, welcome.server[0].token, sizeof(how.token));
-	c->rc = mst_shm.net_open(&cfg, &c->net);
+	c->rc = mst_shm.net_open(&cfg, &c->net, UT_UNREAD);
 	if (c->rc == 0)
-		c->rc = mst_shm.dial(c->net, &how, &c->link);
+		c->rc = mst_shm.dial(c->net, &how, &c->link, UT_UNREAD);
 	/* Release: pairs with the acquire in asks(). */
 	atomic_store_explicit(&c->done, true, memory_order_release);
 	return NULL;
