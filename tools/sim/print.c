@@ -193,12 +193,12 @@ static void print_step(const struct mst_sim_cfg *job, const struct mst_sim_figur
 
 static void print_steps(const struct mst_sim_line *line, const struct mst_sim_figures *f, FILE *out)
 {
-	(void)fprintf(out, "%-*s %9s %8s %8s %8s %8s %8s %7s %5s %5s %9s %7s %8s", NAME_WIDTH, "",
-		      "", "step", "", "", "", "", "stale", "", "", "wasted", "", "saved");
+	(void)fprintf(out, "%-*s %9s %-44s %-19s %-17s %8s", NAME_WIDTH, "", "", "time of a step",
+		      "staleness", "wasted share of", "saved");
 	print_error(line->job, "", out);
 	(void)fprintf(out, "%-*s %9s %8s %8s %8s %8s %8s %7s %5s %5s %9s %7s %8s", NAME_WIDTH,
 		      "policy", "commits", "mean", "p50", "p90", "p99", "max", "mean", "p99", "max",
-		      "gradients", "time", "of first");
+		      "gradients", "time", "vs first");
 	print_error(line->job, "error", out);
 	for (uint32_t i = 0; i < line->job_count; i++)
 		print_step(&line->job[i], &f[i], f, out);
@@ -239,7 +239,7 @@ static void print_rank(const char *policy, const char *rank, const struct mst_si
 {
 	(void)fprintf(out,
 		      "%-*s %6s %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %9" PRIu64 " %6" PRIu64
-		      " %9s %7s\n",
+		      " %16s %11s\n",
 		      NAME_WIDTH, policy, rank, r->counted, r->late, r->stale, r->given_up, r->lost,
 		      percent(mst_sim_wasted_gradients(r)).text,
 		      percent(mst_sim_wasted_time(r)).text);
@@ -247,8 +247,9 @@ static void print_rank(const char *policy, const char *rank, const struct mst_si
 
 static void print_ranks(const struct mst_sim_line *line, const struct mst_sim_figures *f, FILE *out)
 {
-	(void)fprintf(out, "%-*s %6s %9s %9s %9s %9s %6s %9s %7s\n", NAME_WIDTH, "policy", "rank",
-		      "counted", "late", "stale", "given up", "lost", "wasted", "time");
+	(void)fprintf(out, "%-*s %6s %9s %9s %9s %9s %6s %16s %11s\n", NAME_WIDTH, "policy", "rank",
+		      "counted", "late", "stale", "given up", "lost", "wasted gradients",
+		      "wasted time");
 	for (uint32_t i = 0; i < line->job_count; i++) {
 		struct mst_sim_rank total = mst_sim_figures_total(&f[i]);
 		for (uint32_t rank = 0; rank < f[i].workers; rank++) {

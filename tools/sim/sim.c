@@ -17,7 +17,8 @@ static int print_help(void)
 {
 	(void)puts("usage: muster sim -n W --delay SPEC [--policy POLICY]... [options]\n\n"
 		   "Simulates a job under each of the policies: the ledger of the server decides, "
-		   "the time that\ngradients take comes from a model or from a trace.\n");
+		   "the time that\ngradients take comes from a model or from a trace. "
+		   "muster-sim(1) says what each column counts.\n");
 	mst_options_help(mst_sim_table, stdout);
 	mst_sim_problem_help(stdout);
 	return MST_EXIT_DONE;

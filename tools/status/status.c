@@ -22,7 +22,8 @@ static int print_help(void)
 {
 	(void)puts("usage: muster status [options] [HOST:PORT]\n\n"
 		   "Asks the server at HOST:PORT (or MUSTER_SERVER, or " MST_ADDRESS_DEFAULT ")\n"
-		   "how its job is: who is late, by how much, how often.\n\nOptions:");
+		   "how its job is: who is late, by how much, how often.\n"
+		   "muster-status(1) says what each column counts.\n\nOptions:");
 	mst_options_help(mst_status_table, stdout);
 	return MST_EXIT_DONE;
 }
@@ -94,7 +95,7 @@ static void print_snapshot(const struct mst_job_snapshot *s)
 	mst_report_state(&s->job, stdout);
 	print_servers(&s->job);
 	(void)printf("%4s  %-7s %9s %20s %7s %8s %9s %12s %9s %9s", "rank", "state", "counted",
-		     "samples", "late", "in all", "given up", "staleness", "ready", "behind");
+		     "samples", "missed", "late", "given up", "staleness", "ready", "behind");
 	if (!straggler.whole)
 		(void)printf(" %5s %9s %9s %9s", "lag", "handed in", "heard", "busy");
 	(void)putchar('\n');
