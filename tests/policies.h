@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The policies, typed once more from docs/protocol.md, section 3: test_rule.c holds the parser of
- * --policy against this table, and every test that goes through all policies goes through it. A new
- * policy is a row at the end of its half: those before wait for a commit, those after go on early.
+ * The policies, typed once more from docs/policies.md: test_rule.c holds the parser of --policy
+ * against this table, and every test that goes through all policies goes through it. A new policy
+ * is a row at the end of its half: under the first half, up to easgdsync, workers wait for the
+ * commit, and under the second half they go on before it.
  */
 #ifndef MST_TESTS_POLICIES_H
 #define MST_TESTS_POLICIES_H

@@ -25,7 +25,8 @@ static int look(struct muster *m)
 			       m->session.job.rank);
 }
 
-/* Makes room for the average, unless an earlier call has, and what it asked for has not come. */
+/* Makes room for the average, unless an earlier call has made room, and the average that it asked
+ * for has not come yet. */
 static int expect(struct muster *m)
 {
 	struct mst_gift into = { .bytes = m->session.welcome.elems * sizeof(float) };

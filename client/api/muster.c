@@ -350,7 +350,7 @@ static int read_contribution(struct muster *m, const struct muster_contribution 
 	return 0;
 }
 
-/* The data that no range has covered. */
+/* Sends the data that no range has covered. */
 static int send_rest(struct muster *m, int slot, const char *gradient)
 {
 	struct mst_range rest = { 0, 0 };
@@ -449,7 +449,8 @@ static int time_is_over(struct muster *m)
 			       misses & MST_MISSES_END ? " the end of the job" : "");
 }
 
-/* Takes in what has arrived. @misses: what an outcome still misses then. Return: 0, or an error. */
+/* Processes what has arrived. @misses: what an outcome still lacks after that. Return: 0, or an
+ * error. */
 static int look_once(struct muster *m, unsigned *misses)
 {
 	int rc = mst_engine_update(&m->engine);

@@ -21,10 +21,11 @@ bool mst_paced_is(const struct muster *m);
  * next ones begin with the newest result; -ENOTSUP hooks->local is missing, or a type is not f32;
  * -ENOMEM; errors of muster_push() and muster_pull(). */
 int mst_paced_exchange(struct muster *m, const struct muster_hooks *hooks);
-/* An outcome has been taken: its result may replace the parameters, its version end the pace. */
+/* An outcome has been taken. Its result may replace the parameters, and its version may end the
+ * pace. */
 void mst_paced_outcome(struct muster *m);
-/* The pace is over. Pushes the gradients that Downpour has not pushed yet.
- * Return: 0 pushed, outcomes are to be taken; 1 there was nothing; errors of muster_push(). */
+/* The pace is over. Pushes the gradients that Downpour has not pushed yet. Return: 0: pushed, and
+ * outcomes are to be taken; 1: there was nothing to push; errors of muster_push(). */
 int mst_paced_end(struct muster *m);
 
 #endif

@@ -123,8 +123,8 @@ static bool fits_ask(const struct mst_worker *w, const struct mst_lane_answer *a
 	       fits_order(w, a->version) && fits_place(w, a);
 }
 
-/* Only servers' parameters can be copied to step on; and who steps on a copy ends its batches
- * itself. */
+/* May this worker have the pace of the record? Under a pace it steps on a copy of parameters that
+ * the servers own, and ends its batches itself. */
 static bool fits_pace(const struct mst_worker *w, const struct mst_lane_record *r)
 {
 	bool paced = r->local_steps > 0 || r->push_every > 0;

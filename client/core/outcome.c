@@ -14,8 +14,9 @@ static bool holds_next(const struct mst_worker *w)
 	return w->cfg.in_order && w->ask == MST_ASK_ANSWERED;
 }
 
-/* Is memory out that was lent to a push up to the last ask, or after the job's end, to any push?
- * What a lost link has been lent is not waited for: it comes back when the link is freed. */
+/* Is memory still lent to a push that is not later than the last ask, or, after the end of the job,
+ * to any push? Memory that is lent to a lost link is not waited for: it comes back when the link is
+ * freed. */
 static unsigned misses_source(const struct mst_worker *w)
 {
 	for (uint32_t i = 0; i < w->cfg.slots && !w->cut; i++) {

@@ -32,7 +32,7 @@ static bool is_pass(struct mst_tickets *t, uint64_t number)
 	return cell_of(t, number)->verdict == MUSTER_NONE;
 }
 
-/* Passes have nothing to give out. */
+/* Skips passes, which have no verdict to hand out. */
 static void skip_given(struct mst_tickets *t)
 {
 	while (t->given < t->judged && is_pass(t, t->given + 1))

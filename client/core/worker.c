@@ -205,7 +205,7 @@ bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask)
 
 /* ---- pushing ---- */
 
-/* A push that asks carries the ask itself, if one may go out now. */
+/* If an ask may go out now, the header of the push carries it. */
 static uint32_t ask_with(struct mst_worker *w, uint64_t ticket, struct mst_lane_ask *ask)
 {
 	if (!may_ask(w)) {
@@ -242,7 +242,7 @@ static uint32_t flags_of(const struct mst_worker *w, const struct muster_contrib
 	       (w->cfg.norms && !is_outside(w) ? MST_HEADER_NORM : 0);
 }
 
-/* A header without contents; its slot is spent by it. */
+/* A header without contents. It uses up its slot. */
 static struct mst_lane_header header_of(struct mst_worker *w, int slot, uint64_t number,
 					uint32_t unheard)
 {

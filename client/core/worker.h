@@ -49,11 +49,11 @@ struct mst_worker_slot {
 	uint32_t granted;       /* SPENT: by these servers, as a set, */
 	uint64_t granted_epoch; /* with this epoch */
 	uint64_t ticket;        /* of the push that spent it last */
-	uint32_t sends;         /* puts of its data that are on their way: they still read them */
-	uint32_t lent;          /* of those, puts that read memory of the caller's */
-	uint64_t lender;        /* ticket of the push whose data those are; 0: it has none */
-	bool posted;            /* being filled: there was such a put */
-	bool passed;            /* SPENT: by a pass */
+	uint32_t sends;  /* puts of its data that are on their way, and still read the data */
+	uint32_t lent;   /* of these puts, the ones that read memory of the caller's */
+	uint64_t lender; /* ticket of the push whose data these are; 0: it has none yet */
+	bool posted;     /* while it is filled: there was a put of its data */
+	bool passed;     /* SPENT: by a pass */
 };
 
 /* The version this worker holds, as its record tells it. */
@@ -200,7 +200,8 @@ enum mst_misses {
 };
 unsigned mst_worker_misses(const struct mst_worker *w);
 
-/* Is anything among @misses that a server has to say? Else there is nothing to ask for. */
+/* Does @misses contain something that only a server can say? If not, there is nothing to ask
+ * for. */
 static inline bool mst_misses_words(unsigned misses)
 {
 	return (misses & ~(unsigned)MST_MISSES_SOURCE) != 0;

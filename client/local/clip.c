@@ -137,7 +137,8 @@ size_t mst_clip_keep(const struct mst_clip *c, const struct mst_range *range, co
 
 /* ---- the factor ---- */
 
-/* A norm that is not finite limits nothing: what is not finite is found where it is. */
+/* If the norm is not finite, the gradient is not scaled. So the element that is not finite is found
+ * in its place. */
 static float factor_of(const struct mst_clip *c, double norm)
 {
 	if (!isfinite(norm) || norm <= c->limit)

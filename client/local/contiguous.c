@@ -88,7 +88,7 @@ static int map_version(struct mst_contiguous *v, uint32_t buffer)
 	return rc;
 }
 
-/* Address space costs nothing: large versions begin on huge pages. */
+/* Address space costs nothing, so each large version begins on a huge page. */
 static int map_published(struct mst_contiguous *v, uint32_t buffers)
 {
 	size_t bytes = mst_contiguous_result_bytes(v);

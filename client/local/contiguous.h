@@ -33,10 +33,11 @@ struct mst_contiguous {
 	struct mst_reservation gradient[MST_SLOTS_MAX], copied, published;
 	size_t stride;            /* from one published version to the next */
 	uint32_t slots, versions; /* the number of gradients, and of published versions */
-	uint32_t gathered;        /* slots that lie in huge pages if there are any, bit by bit */
+	uint32_t gathered;        /* a set of slots, which lie in huge pages if there are any */
 };
 
-/* The links have been dialled. 0, or an error with its sentence. */
+/* Maps the parts of all servers next to each other. The links have been dialled. Return: 0, or a
+ * negative errno with its sentence in *v->failure. */
 int mst_contiguous_map(struct mst_contiguous *v, const struct mst_settings *s,
 		       const struct mst_welcome *w);
 /* Call it after mst_links_free(). */

@@ -10,7 +10,7 @@
 /* A line of /proc/self/maps: what is mapped from @from on, before @end. */
 struct mapping {
 	uintptr_t from, end;
-	bool may[2]; /* by what it is for */
+	bool may[2]; /* by enum mst_mapped_use: may it be used so? */
 };
 
 static bool next_mapping(FILE *maps, struct mapping *out)

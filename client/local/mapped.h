@@ -16,9 +16,9 @@ struct mst_mapped {
 	struct mst_reason why; /* "the bytes from 0x7f... on are not mapped": a clause */
 };
 
-/* 0; -EINVAL it reaches beyond the end of memory; -EFAULT not all of it is mapped, or it may not be
- * used so; both with *out. @bytes: 1 at least. 0, too, where the kernel does not tell. Touches
- * nothing there. */
+/* May the @bytes at @at be used so? @bytes: at least 1. Touches none of them. Return: 0: they may,
+ * or the kernel does not tell; -EINVAL: they reach beyond the end of memory; -EFAULT: not all of
+ * them are mapped, or they may not be used so. After an error *out says more. */
 int mst_mapped_check(const void *at, size_t bytes, enum mst_mapped_use use, struct mst_mapped *out);
 
 #endif

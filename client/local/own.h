@@ -16,8 +16,8 @@ enum mst_own_stage {
 };
 
 struct mst_own {
-	float *parameters, *grad; /* [elems] each; NULL: never needed yet */
-	bool begun;               /* the parameters began as a result, and are stepped on since */
+	float *parameters, *grad; /* [elems] each; NULL: not needed so far */
+	bool begun; /* the parameters are a copy of a result, with the steps since then */
 	enum mst_own_stage stage;
 	/* Steps since the last exchange; gradients in the slot; steps since the last fetch. */
 	uint32_t steps, accrued, unfetched;
@@ -26,7 +26,7 @@ struct mst_own {
 	bool has_loss;
 };
 
-/* Return: 0 or -ENOMEM. What there is already stays. */
+/* Allocates what is not there yet, zeroed. Return: 0 or -ENOMEM. */
 int mst_own_allocate(struct mst_own *own, uint64_t elems);
 void mst_own_fini(struct mst_own *own); /* of a zeroed struct too */
 

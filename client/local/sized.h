@@ -24,8 +24,8 @@ struct mst_sized {
 	size_t bytes;        /* of the struct as this library knows it */
 };
 
-/* Is the size that @theirs begins with one that this library can deal with? @why: else a sentence.
- * 0 or -EINVAL. */
+/* Can this library deal with the size that @theirs begins with? Return: 0; -EINVAL: no, and @why
+ * has a sentence. */
 int mst_sized_check(const struct mst_sized *s, const void *theirs, struct mst_reason *why);
 
 /* Reads a struct of the caller's. @ours: holds the defaults before, and keeps those of the fields

@@ -28,14 +28,14 @@ struct mst_sources {
 
 void mst_sources_fini(struct mst_sources *s);
 
-/* 0; or as mst_region_register(), and -EINVAL for what the handle itself has given out; with a
- * sentence. */
+/* Return: 0; or, with a sentence, the errors of mst_region_register(), and -EINVAL for memory that
+ * the handle itself has given out. */
 int mst_sources_register(struct mst_sources *s, void *base, size_t bytes);
-/* 0; with a sentence: -EINVAL no region begins there; -EBUSY it is lent. */
+/* Return: 0; or, with a sentence, -EINVAL: no region begins there; -EBUSY: the region is lent. */
 int mst_sources_unregister(struct mst_sources *s, const void *base);
 
-/* The region that [at, at + bytes) lies in; NULL: in none. 0; -EINVAL with its sentence: only a
- * part of it lies in one. */
+/* Finds the region that has all of [at, at + bytes). *out: NULL if no region has any of it. Return:
+ * 0; or, with a sentence, -EINVAL: a region has only a part of it. */
 int mst_sources_find(const struct mst_sources *s, const void *at, size_t bytes,
 		     struct mst_region **out);
 

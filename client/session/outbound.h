@@ -25,7 +25,7 @@ struct mst_outbound {
 	struct mst_engine *engine;
 
 	uint32_t type_size;            /* bytes of an element of a gradient */
-	bool checks;                   /* headers have checksums: */
+	bool checks;                   /* headers have checksums, */
 	uint32_t sum[MST_SERVERS_MAX]; /* of what has been put of the contribution, by part */
 	uint64_t given_up; /* gradients abandoned because of a hint: the next lone ask says so */
 };

@@ -48,7 +48,9 @@ double mst_optimizer_rate(const struct mst_optimizer *o)
 	return o->row != NULL && o->row->scalars != NULL ? o->parameter[0] : 0;
 }
 
-/* What takes another direction than the mean's keeps a vector for it, but for the weight decay. */
+/* An optimiser that takes another direction than the mean keeps a state for it. The ones that do so
+ * without a state have no `factor`: lars without momentum, and outer and add, which take
+ * differences. */
 bool mst_optimizer_is_plain(const struct mst_optimizer *o)
 {
 	return o->row != NULL && o->row->divides && o->row->factor != NULL &&

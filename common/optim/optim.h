@@ -118,12 +118,17 @@ bool mst_optimizer_keeps(const struct mst_optimizer *o, unsigned state);
 uint32_t mst_optimizer_states(const struct mst_optimizer *o);
 /* Does it have a reduce phase, as its figures are? */
 bool mst_optimizer_reduces(const struct mst_optimizer *o);
-/* Has the norm of each mean known, where the row has a parameter for the longest that a mean may
- * be: one that none is longer than, unless the user has set another. */
+/* Sets a limit on the norm of the mean that no mean reaches, if the row has such a limit and the
+ * user has set none. So the norm of every mean is computed. */
 void mst_optimizer_measure(struct mst_optimizer *o);
 /* The rate that the user has set; 0: it has none. */
 double mst_optimizer_rate(const struct mst_optimizer *o);
-/* Is a version the one before, less the rate times the mean? */
+/* Is a version the version before it, less the rate times the mean? No row says so itself: the
+ * answer is concluded. It is yes if the optimiser averages gradients, has a limit for the norm of
+ * the mean (`factor`), and keeps no state. Of the present rows only sgd without momentum is such.
+ * Weight decay, and a limit that a mean exceeds, change the step and are not looked at. The answer
+ * would be wrong for a row that has `factor`, keeps no state and changes the direction of the mean,
+ * such as one that takes signs. */
 bool mst_optimizer_is_plain(const struct mst_optimizer *o);
 /* What a mean is multiplied by; @squares: the sum of the squares of its elements. 1 where that is
  * not finite, so that what spoils the mean is found where it is. Rounded once to f32. */

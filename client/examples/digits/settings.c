@@ -106,7 +106,7 @@ static int refuse_operand(const char *operand)
 	return -EINVAL;
 }
 
-/* What is wrong with a delay shows here, not once the job has begun. */
+/* A mistake in a delay is found here, before the job begins. */
 static int check_delay(const struct settings *s)
 {
 	struct mst_delay_options options = { .spec = s->delay.item, .spec_count = s->delay.count };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The hooks of muster_train(), which serve all policies. A gradient is computed right in the buffer
- * it is pushed from, and parameters are read right where the result lies: nothing is copied on this
- * side.
+ * The hooks of muster_train(), which serve all policies. A gradient is computed in the buffer that
+ * it is pushed from, and parameters are read where the result lies: this worker copies nothing.
  */
 #include "client/examples/digits/worker.h"
 
@@ -124,7 +123,7 @@ static bool test_is_due(const struct worker *w, uint64_t before)
 	return w->rank == 0 && every > 0 && w->version / every > before / every;
 }
 
-/* A loss that ran away is no number, and cannot be told. */
+/* A loss that is infinite or not a number cannot be reported. That is no error here. */
 int worker_report(struct worker *w, const struct mst_test_result *test)
 {
 	int rc = muster_report(w->muster, "accuracy", test->accuracy);

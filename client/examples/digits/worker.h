@@ -34,7 +34,8 @@ struct settings {
 	bool help;
 };
 
-/* Return: 0; 1 help was asked for and given; -EINVAL what is wrong was said on stderr; -ENOMEM. */
+/* Return: 0; 1: help was asked for, and has been printed; -EINVAL: what is wrong has been printed
+ * on stderr; -ENOMEM. */
 int settings_init(struct settings *s, int argc, char **argv);
 void settings_fini(struct settings *s);
 

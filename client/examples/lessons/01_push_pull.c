@@ -19,7 +19,8 @@
 
 static float start[ELEMS]; /* all zero */
 
-/* Rank r hands in r + 1 everywhere. Policy bsp waits for all; whoever is in it, out->set says. */
+/* Rank r hands in r + 1 in every element. Policy bsp waits for all workers. out->set names the
+ * workers whose gradients are in the version. */
 static int check(const struct muster_outcome *out)
 {
 	const float *parameters = out->result;
