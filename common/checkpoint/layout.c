@@ -74,7 +74,8 @@ static int check_table(const struct mst_checkpoint_writing *w, struct mst_reason
 		if (t->first != end || t->count == 0 || t->count > w->id->elems - end)
 			return mst_reason_fail(why, -EINVAL,
 					       "tensor %" PRIu32 " of the job does not begin where "
-					       "the one before it ends, or ends behind the vector",
+					       "the tensor before it ends, or it ends after the "
+					       "end of the vector",
 					       i);
 		end += t->count;
 	}

@@ -74,7 +74,7 @@ static bool begins_before(const struct mst_aggregator *a, uint32_t tensor, uint6
 	return tensor == 0 ? element > 0 || a->cut_left : a->scale[tensor - 1].end < element;
 }
 
-static bool ends_behind(const struct mst_aggregator *a, uint32_t tensor, uint64_t element)
+static bool ends_after(const struct mst_aggregator *a, uint32_t tensor, uint64_t element)
 {
 	return a->scale[tensor].end > element || (tensor + 1 == a->scales && a->cut_right);
 }
@@ -133,7 +133,7 @@ static void add_block(struct mst_norms_pass *p, uint64_t first, uint64_t count)
 static void end_tensor(struct mst_norms_pass *p)
 {
 	bool from_before = begins_before(p->of, p->tensor, p->range.begin);
-	bool goes_on = ends_behind(p->of, p->tensor, p->range.end);
+	bool goes_on = ends_after(p->of, p->tensor, p->range.end);
 
 	if (goes_on)
 		p->edges.right = p->open;

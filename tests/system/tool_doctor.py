@@ -109,7 +109,7 @@ class Doctor(scene.Scene):
         self.wrong(runtime, "has mode 0777, so that others could put", f"chmod go-w {runtime}, or")
         self.wrong(self.path("nowhere"), "No such file", "set XDG_RUNTIME_DIR to a directory of")
         self.wrong("run/user", "which is no absolute path", "set it to a directory of this user's")
-        self.wrong("/" + 100 * "x", "it may be", "set it to a shorter path")
+        self.wrong("/" + 100 * "x", "It may have at most 78", "set it to a shorter path")
 
     def test_foreign_directory(self):
         """so is one of another user, or in one of another user"""

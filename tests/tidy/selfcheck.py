@@ -270,7 +270,6 @@ class Names(Tidy):
     def test_who_lags_is_behind(self):
         self.write("server/s.c", SPDX + "/* A worker falls behind the\n * others, is behind the "
                                         "history, or\n * waits behind it. Who may join? */\n")
-        self.write("server/core/ledger/l.c", SPDX + "/* Whoever is behind that. */\n")
         self.passes("names.py", self.root)
 
 

@@ -43,7 +43,7 @@ bool mst_json_end(struct mst_json *j)
 {
 	skip_space(j);
 	if (j->wrong == NULL && (j->at < j->end || j->depth > 0))
-		j->wrong = "something stands behind the last bracket";
+		j->wrong = "there is text after the last bracket";
 	return j->wrong == NULL;
 }
 
@@ -83,7 +83,7 @@ bool mst_json_key(struct mst_json *j, char *out, size_t room)
 {
 	if (!mst_json_text(j, out, room))
 		return false;
-	return take(j, ':') || mst_json_refuse(j, "a colon is missing behind a key");
+	return take(j, ':') || mst_json_refuse(j, "a colon is missing after a key");
 }
 
 /* ---- texts ---- */

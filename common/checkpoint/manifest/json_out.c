@@ -68,15 +68,15 @@ static void put_escaped(struct mst_json_out *o, const char *text)
 	}
 }
 
-void mst_json_out_text_behind(struct mst_json_out *o, const char *before, const char *text)
+void mst_json_out_prefixed_text(struct mst_json_out *o, const char *prefix, const char *text)
 {
 	put(o, "\"", 1);
-	put_escaped(o, before);
+	put_escaped(o, prefix);
 	put_escaped(o, text);
 	put(o, "\"", 1);
 }
 
 void mst_json_out_text(struct mst_json_out *o, const char *text)
 {
-	mst_json_out_text_behind(o, "", text);
+	mst_json_out_prefixed_text(o, "", text);
 }

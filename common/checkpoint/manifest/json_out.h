@@ -14,10 +14,10 @@ struct mst_json_out {
 
 void mst_json_out_format(struct mst_json_out *o, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
-/* In quotes; what JSON does not take as it is becomes an escape. @text: clean, or with control
- * characters. */
+/* Puts @text in quotes. A character that JSON does not allow in a text becomes an escape. @text:
+ * clean, or with control characters. */
 void mst_json_out_text(struct mst_json_out *o, const char *text);
-/* The same with @before in front of the text, inside of the quotes. */
-void mst_json_out_text_behind(struct mst_json_out *o, const char *before, const char *text);
+/* The same, with @prefix before the text, inside the quotes. */
+void mst_json_out_prefixed_text(struct mst_json_out *o, const char *prefix, const char *text);
 
 #endif

@@ -48,7 +48,7 @@ static size_t compose_common(struct mst_json_out *o, const struct mst_tensor_fil
 static void compose_about(struct mst_json_out *o, const struct mst_tensor_entry *t)
 {
 	mst_json_out_format(o, ",");
-	mst_json_out_text_behind(o, "tensor/", t->name);
+	mst_json_out_prefixed_text(o, "tensor/", t->name);
 	mst_json_out_format(o,
 			    ":\"group=%s first=%" PRIu64 " offset=%" PRIu64 " of=%" PRIu64
 			    " crc32c=%08" PRIx32 "\"",

@@ -69,8 +69,8 @@ static int name_it(char out[MST_SHM_PATH_LEN], struct mst_reason *why)
 	if ((size_t)n + SOCKET_NAME_LEN > MST_SHM_PATH_LEN)
 		return mst_reason_fail(
 			why, -ENAMETOOLONG,
-			"XDG_RUNTIME_DIR is %zu bytes long (%.60s...), and with the name "
-			"of a socket behind it it may be %zu: set it to a shorter path",
+			"XDG_RUNTIME_DIR is %zu bytes long (%.60s...). It may have at most %zu, "
+			"because the name of a socket is appended to it: set it to a shorter path",
 			strlen(runtime), runtime,
 			MST_SHM_PATH_LEN - SOCKET_NAME_LEN - sizeof("/muster") + 1);
 	return 0;

@@ -41,7 +41,8 @@ struct mst_kept {
 	double samples; /* in all versions up to this one */
 	uint32_t ranks;
 	struct mst_kept_rank *rank; /* of each rank */
-	/* Of the controller in force: for mst_controller_resume(), before the ledger is made. */
+	/* The figures of the controller in force. mst_controller_resume() takes them before the
+	 * ledger is made. */
 	uint32_t figures;
 	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
 };

@@ -116,10 +116,11 @@ struct mst_decision {
 			uint64_t counted_in; /* 0 unless counted */
 			uint32_t slot;
 			enum muster_verdict verdict;
-			/* Of the mean gradient over the samples, as limited by the worker; NaN: it
-			 * is not known. Infinite: the data are not finite. */
+			/* The norm of the mean gradient over the samples, after the worker has
+			 * limited it. NaN: the norm is not known. Infinite: the data are not
+			 * finite. */
 			double norm;
-			double samples; /* in it; 0: its weight cannot be */
+			double samples; /* of the contribution; 0: its weight is out of range */
 		} verdict;
 		struct {
 			uint64_t epoch;
@@ -194,7 +195,8 @@ struct mst_record {
 	double loss_samples;         /* these samples */
 	struct mst_lr_scale_of rate; /* what lr_scale is computed from */
 	double lr_scale;             /* scale x schedule, and what a distance allows */
-	/* Of the rule of the step that this version opens. */
+	/* window, until_asked and pace are those of the rule of the step that this version
+	 * opens. */
 	uint32_t window;
 	bool until_asked; /* workers compute until they are asked to hand in */
 	struct mst_pace pace;

@@ -99,10 +99,10 @@ struct mst_ledger_event {
 		struct {
 			uint32_t shard;
 			struct mst_lane_header header;
-			/* Of its part of the data, where the shard measures: the sum of the
-			 * squares, infinite where the data are not finite; */
+			/* The sum of the squares of the data that the shard has, if the shard
+			 * measures it. The sum is infinite if the data are not finite. */
 			double squares;
-			bool damaged; /* it is not what the worker pushed */
+			bool damaged; /* the data are not what the worker pushed */
 		} full;
 		struct {
 			uint32_t shard, slot;

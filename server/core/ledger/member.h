@@ -98,7 +98,8 @@ struct mst_member {
 	uint32_t reads;    /* buffer held because the worker reads it in place; MST_BUFFER_NONE */
 	uint32_t copies;   /* buffer held because it is being copied; MST_BUFFER_NONE */
 
-	/* Of this session if it has started or pushed, otherwise of the last session that had. */
+	/* The verdicts of this session if it has started or pushed, otherwise those of the last
+	 * session that had started or pushed. */
 	struct mst_verdicts *verdicts;
 
 	/* By slot. */

@@ -27,7 +27,7 @@ struct mst_outliers {
 	double limit; /* K; 0: there is none, and nothing is kept */
 	uint32_t ranks, count;
 	double *last;   /* by rank; NaN: it has none */
-	double *sorted; /* the same, of those that have one */
+	double *sorted; /* the norms of the ranks that have one, in order */
 };
 
 /* Return: 0 or -ENOMEM. */

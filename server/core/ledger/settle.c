@@ -39,8 +39,8 @@ static void begin_if_due(struct mst_ledger *l)
 	mst_ask_try_all(l);
 }
 
-/* What follows from a commit, in this order. The controller is asked while the roster is still that
- * of the step that has been committed. */
+/* Commits if that is due, and does what follows from a commit, in this order. The controller is
+ * asked while the roster is still that of the step that has been committed. */
 static void commit_if_due(struct mst_ledger *l)
 {
 	/* A version whose rate depends on a distance starts from one that is known: so there is

@@ -51,19 +51,20 @@ bool mst_store_take(struct mst_store *s, uint64_t version, uint32_t *buffer);
 /* The newest version; while there is none, the one that comes first. */
 uint64_t mst_store_version(const struct mst_store *s);
 
-/* How many buffers would always be left for commits if @buffer stayed held: those that neither the
- * kept versions, other holders nor a version that is saved need. */
+/* How many buffers would always be left for commits if @buffer stayed held: the buffers that are
+ * needed neither by the kept versions, nor by other holders, nor by a version that is saved. */
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer);
 
 /* Finds the buffer of @version.
  * Return: false if the version is gone, because it is neither held nor kept. */
 bool mst_store_find(const struct mst_store *s, uint64_t version, uint32_t *buffer);
 
-/* Is @version there, and not only because somebody holds it? Then those after it are there, too. */
+/* Is @version there, and not only because a worker holds its buffer? Then the versions after it are
+ * there, too. */
 bool mst_store_keeps(const struct mst_store *s, uint64_t version);
 
 void mst_store_hold(struct mst_store *s, uint32_t buffer);
-/* While a version is being saved it stays. */
+/* A version stays while it is being saved. */
 void mst_store_save(struct mst_store *s, uint32_t buffer);
 void mst_store_saved(struct mst_store *s, uint32_t buffer);
 /* Return: true if @buffer is not held any more. */

@@ -195,7 +195,7 @@ inline judge_rest()
 		/* Counted is final, unless the job has failed; and only what was counted is in. */
 		must((verdict[n] == COUNTED) == ((ever_set & BIT(n)) != 0) || failed, SET);
 		must((ever_set & BIT(n)) == 0 || verdict[n] == COUNTED, SET);
-		/* Who leaves in peace has heard of all it pushed. */
+		/* A worker that leaves in peace has heard of all that it pushed. */
 		m = (n - 1) / OPS;
 		must(verdict[n] != 0 || lost[m] || (n - 1) % OPS >= last_seq[m], ONCE);
 		n++

@@ -104,7 +104,7 @@ MUTANTS = {
 
 
 def cpu_seconds():
-    """Of children that have ended: what a machine of one's own would need, whoever else is busy."""
+    """The processor time of children that have ended: other programs do not add to it."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -140,7 +140,7 @@ hidden byte HELD;     /* a version that is being read or sent is not overwritten
 hidden byte ROOM;     /* a commit that is due never waits for a worker */
 hidden byte WAITS;    /* nobody waits for ever */
 hidden byte LEFTOVER; /* at the end nothing is held, queued or still allocated */
-hidden byte TRUST;    /* who keeps to the protocol is never taken for one who does not */
+hidden byte TRUST;    /* a worker that keeps to the protocol is never taken for one that breaks it */
 hidden byte BOUNDED;  /* no queue overflows */
 
 /* What a search that is worth its name must come by; run.py sees to it that each is printed. */

@@ -281,10 +281,9 @@ static int refuse_parameter(const struct policy *p, const char *policy, struct m
 	else
 		mst_reason_set(
 			why,
-			"policy \"%.40s\": %s needs %s, and %s behind a comma%s, as in %s:%s,%s",
-			policy, p->name, first->wants, second->wants,
-			p->optional > 0 ? " if you like" : "", p->name, first->example,
-			second->example);
+			"policy \"%.40s\": %s needs %s, and after a comma it %s %s, as in %s:%s,%s",
+			policy, p->name, first->wants, p->optional > 0 ? "may have" : "needs",
+			second->wants, p->name, first->example, second->example);
 	return -EINVAL;
 }
 

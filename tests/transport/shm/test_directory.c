@@ -160,7 +160,8 @@ static void paths_that_cannot_be_are_refused(void)
 	path[0] = '/';
 	CU_ASSERT_EQUAL(setenv("XDG_RUNTIME_DIR", path, 1), 0);
 	expect_refused(-1, -ENAMETOOLONG, "is 299 bytes long");
-	expect_refused(-1, -ENAMETOOLONG, "it may be 78: set it to a shorter path");
+	expect_refused(-1, -ENAMETOOLONG, "It may have at most 78, because");
+	expect_refused(-1, -ENAMETOOLONG, "is appended to it: set it to a shorter path");
 	/* One more than fits, and as much as does. */
 	path[79] = '\0';
 	CU_ASSERT_EQUAL(setenv("XDG_RUNTIME_DIR", path, 1), 0);

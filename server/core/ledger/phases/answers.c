@@ -15,8 +15,9 @@ struct view {
 	bool commit_due; /* the condition is met, and only a buffer is missing */
 };
 
-/* Is what lets this member go on in the open step? That is its own contribution; under a clock
- * bound it may be any contribution, since the clocks of all other members let this one go on. */
+/* Does this member go on because of a contribution in the open step? That is a contribution of its
+ * own; under a clock bound it may be any contribution, since the clocks of all other members let
+ * this member go on. */
 static bool rests_on_open_step(const struct mst_ledger *l, const struct mst_member *m)
 {
 	return m->step_count > 0 || (l->rule.release == MST_RELEASE_BOUND && m->owes);
@@ -85,7 +86,8 @@ static uint64_t version_due(const struct mst_ledger *l, const struct mst_member 
 static enum mst_where place_of(const struct mst_ledger *l, const struct mst_member *m,
 			       uint64_t version, uint32_t buffer)
 {
-	/* What came with a state is not in the memory where results and their records are. */
+	/* A version that came with a state is not in the memory where results and their records
+	 * are. */
 	bool keeps = m->ask.have == version && !m->took;
 
 	if (version == l->store.first && !l->has_start_state)

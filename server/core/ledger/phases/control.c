@@ -5,8 +5,8 @@
 
 #include "server/core/ledger/state/life.h"
 
-/* Of equal workers one is the slowest, and may be for ever: by less than this part of the mean
- * nobody is a straggler. */
+/* One of several equal workers is always the slowest one. So a worker is a straggler only if its
+ * throughput is below the mean by more than this part of the mean. */
 #define MARGIN 0.1
 
 /* 0: not known. */
@@ -65,8 +65,8 @@ static void stop(struct mst_ledger *l)
 	l->watches = false;
 }
 
-/* A version has been made of so many gradients, and so many workers are live: judges who is slow,
- * if the policy looks for that and a window is over. */
+/* A version has been made of @gradients, and @live workers are live. Judges which workers are slow,
+ * if the policy asks for that and a window is over. */
 static void look_for_stragglers(struct mst_ledger *l, uint32_t gradients, uint32_t live)
 {
 	struct mst_straggler_test test;
@@ -97,7 +97,7 @@ static void rest_all(struct mst_ledger *l, uint32_t windows)
 	}
 }
 
-/* Who has come again meanwhile, or was told to return, takes part already. */
+/* A worker that has joined again meanwhile, or was told to return, takes part already. */
 static void return_all(struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {

@@ -34,7 +34,8 @@ static bool clips_wrongly(const struct mst_ledger *l, const struct mst_lane_head
 	       (l->rule.deltas || !(h->clip > 0 && h->clip <= 1));
 }
 
-/* Of what the rule would count. */
+/* The verdict on a contribution that the rule would count: its data may be damaged, or an
+ * outlier. */
 static enum muster_verdict verdict_on_data(struct mst_ledger *l, const struct mst_member *m,
 					   const struct mst_pending_header *p)
 {

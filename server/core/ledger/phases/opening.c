@@ -30,9 +30,9 @@ static void roster_new(struct mst_ledger *l)
 	}
 }
 
-/* Everybody begins anew at the slowest clock. Clocks count contributions, and those that were made
- * under a rule without a bound say nothing about who is ahead now: the fast workers would wait
- * until the slowest had made up for all of them. */
+/* All ranks begin anew at the slowest clock. Clocks count contributions. Contributions that were
+ * made under a rule without a bound do not say which rank is ahead now: the fast workers would wait
+ * until the slowest one had made as many. */
 static void rebase_clocks(struct mst_ledger *l)
 {
 	uint64_t least = mst_step_clock_min(l);

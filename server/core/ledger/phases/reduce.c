@@ -6,7 +6,7 @@
 
 #include "common/base/assert.h"
 
-/* Those of the optimiser. */
+/* How many sums the optimiser needs from each shard. */
 static uint32_t norms_of(const struct mst_ledger *l)
 {
 	if (!mst_optimizer_reduces(&l->cfg.optimizer))
@@ -14,7 +14,7 @@ static uint32_t norms_of(const struct mst_ledger *l)
 	return mst_optimizer_trusts(&l->cfg.optimizer) ? MST_EDGE_SUMS : 1;
 }
 
-/* That of the distance comes last. */
+/* How many sums each shard reports. The sum of the distance comes last. */
 static uint32_t sums_of(const struct mst_ledger *l)
 {
 	return norms_of(l) + (l->cfg.distance > 0);
@@ -61,8 +61,8 @@ static void fill_trust(const struct mst_ledger *l, float *trust)
 	}
 }
 
-/* What a version is made of is c g / D for each gradient: the share p times the gradient of a
- * sample, also where the data are a sum over samples. */
+/* A version is made of c g / D for each gradient: the share p times the gradient of a sample, also
+ * if the data are a sum over samples. */
 static bool sum_norms(const struct mst_record *r, struct mst_commit_norms *out)
 {
 	double base = 0;
@@ -121,8 +121,8 @@ static void apply(struct mst_ledger *l)
 	l->reduction = (struct mst_reduction){ .applied = version };
 }
 
-/* Versions are reduced one after the other, for each shard has one mean. What cannot be now is of a
- * server that breaks the protocol, and changes nothing. */
+/* Versions are reduced one after the other, because each shard has memory for one mean. A report
+ * that cannot be true now comes from a server that breaks the protocol, and changes nothing. */
 void mst_reduce_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
 {
 	uint64_t version = ev->reduced.version, all = UINT64_MAX >> (64 - l->cfg.shards);

@@ -63,7 +63,7 @@ void mst_save_committed(struct mst_ledger *l)
 		save(l);
 }
 
-/* If it is not yet. */
+/* Saves the newest version, if it is not saved yet. */
 static void save_newest(struct mst_ledger *l)
 {
 	if (!l->cfg.saves.wanted || has_newest(l))
@@ -74,8 +74,8 @@ static void save_newest(struct mst_ledger *l)
 		save(l);
 }
 
-/* Of a job that has failed the newest version can be saved too, unless that version is why it has
- * failed, or a part of it is lost, or it will never be made. */
+/* The newest version of a job that has failed is saved too, except in three cases: this version is
+ * why the job has failed, a part of the version is lost, or the version will never be made. */
 void mst_save_at_end(struct mst_ledger *l, bool made)
 {
 	bool lost = l->end_why == MST_FINISH_SPOILT || l->end_why == MST_FINISH_SERVER;
@@ -84,7 +84,8 @@ void mst_save_at_end(struct mst_ledger *l, bool made)
 		save_newest(l);
 }
 
-/* Those that are gone are not waited for. The others still read the buffer. */
+/* Shards that are gone are not waited for. The other shards still read the buffer until they have
+ * reported. */
 static void finish_if_reported(struct mst_ledger *l)
 {
 	struct mst_ledger_save *s = &l->save;
@@ -120,8 +121,8 @@ void mst_save_reported(struct mst_ledger *l, const struct mst_ledger_event *ev)
 	finish_if_reported(l);
 }
 
-/* A clock says who is ahead only under a rule with a bound, and of who takes part. The others are
- * as far as the slowest, as one that joins is. */
+/* A clock says how far a rank is ahead, but only under a rule with a bound, and only of ranks that
+ * take part. The clock of any other rank is that of the slowest one, as when a rank joins. */
 static uint64_t clock_of(const struct mst_ledger *l, const struct mst_member *m)
 {
 	uint64_t least = mst_step_clock_min(l);

@@ -169,8 +169,8 @@ void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers)
 
 /* End of a session. */
 
-/* No job fails because somebody is evicted. The control side has refused it where any loss fails
- * the job; but the job may have started since, or got that rule. */
+/* An eviction never makes the job fail. The control side has refused it if any loss makes the job
+ * fail. But since then the job may have started, or may have got that rule. */
 void mst_life_evict(struct mst_ledger *l, struct mst_member *m)
 {
 	bool goes_on = l->phase == MST_PHASE_RUNNING && !l->end_due;

@@ -38,9 +38,10 @@ static bool waits_for_workers(const struct mst_ledger *l)
 	return mst_step_gathers(l) && !mst_rule_met(&l->rule, &step);
 }
 
-/* Has the member's next header come to some servers and not to all? Those that have not reported it
- * may only be late. The ledger's clock stands still while one of those servers is silent. So if
- * they have not reported it after a lease, the worker has not sent it. */
+/* Has the member's next header come to some servers and not to all? The servers that have not
+ * reported the header may only be late. The ledger's clock stands still while one of these servers
+ * is silent. So if they have not reported the header after a lease, the worker has not sent it to
+ * them. */
 static bool is_half_reported(const struct mst_ledger *l, struct mst_member *m)
 {
 	const struct mst_pending_header *p = mst_member_pending(m, l->cfg.slots, m->judged + 1);
@@ -91,8 +92,8 @@ static uint64_t step_waits_until(const struct mst_ledger *l)
 	return mst_judged_at(l, l->active_ns + l->rule.patience_ns + server_ns);
 }
 
-/* Where ranks contribute again, one whose slots all lie in the open step may have to wait for its
- * commit, as others do. */
+/* If ranks may contribute again, a rank whose slots all lie in the open step may have to wait for
+ * its commit, as other ranks do. */
 static bool has_slot_left(const struct mst_ledger *l, const struct mst_member *m)
 {
 	return m->rostered && m->step_count < l->cfg.slots;
@@ -108,8 +109,8 @@ static bool somebody_has_slot_left(const struct mst_ledger *l)
 }
 
 /* Ends the sessions of live workers for which the open step has waited too long. For the other
- * workers patience begins again. Where any rank could go on, those that have contributed least hold
- * up the others. */
+ * workers patience begins again. If any rank could go on, the ranks that have contributed least
+ * hold up the others. */
 static void judge_patience(struct mst_ledger *l)
 {
 	bool missing_only = l->entry_count == 0 || step_has_missing(l);

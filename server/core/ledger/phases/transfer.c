@@ -55,7 +55,7 @@ static bool goes_on_from(const struct mst_ledger *l, uint64_t version)
 
 /* ---- who gives ---- */
 
-/* One that rests may stand in a wait until it returns. */
+/* The program of a worker that rests may stand in a wait until the worker returns. */
 static bool may_give(const struct mst_member *m)
 {
 	return m->state == MST_MEMBER_STARTED && m->comes_back && !m->rests &&
@@ -69,7 +69,7 @@ static uint64_t oldest_of(const struct mst_ledger *l, const struct mst_member *m
 	return m->ask.have != MST_VERSION_NONE ? m->ask.have : l->store.first;
 }
 
-/* That somebody who waits was outrun may have been the fault of the last donor. */
+/* A worker that waits may have been outrun because the last donor was too slow. */
 static bool wants_another(struct mst_ledger *l)
 {
 	FOR_BEHIND(l, m)
@@ -83,8 +83,8 @@ static bool was_last(const struct mst_ledger *l, const struct mst_member *m)
 	return m->rank == l->transfer.donor.rank && m->incarnation == l->transfer.donor.incarnation;
 }
 
-/* The worker that is the most up to date of those that have not been asked. If another than the
- * last one is wanted, that one comes last. */
+/* The most up to date of the workers that have not been asked. If another worker than the last
+ * donor is wanted, the last donor comes last. */
 static struct mst_member *find_donor(struct mst_ledger *l)
 {
 	struct mst_member *best = NULL, *last = NULL;
@@ -134,7 +134,7 @@ static void begin_round(struct mst_ledger *l)
 }
 
 /* When the time of a worker that waits or takes is over. The time in which donors were asked is not
- * taken off the time of whoever waits. */
+ * taken off the time of a worker that waits. */
 static uint64_t over_ns(const struct mst_ledger *l, const struct mst_member *m)
 {
 	uint64_t since_ns = m->behind_ns;
@@ -149,9 +149,10 @@ static bool is_over(const struct mst_ledger *l, const struct mst_member *m)
 	return l->now_ns >= over_ns(l, m);
 }
 
-/* Nobody can be asked any more. Those that have waited since this round began are refused, and
- * others get a round of their own. While a worker that could give is itself not far enough, there
- * is something to wait for, though not for longer than a donor may take. Return: a round begins. */
+/* No worker can be asked for its state any more. Workers that have waited since this round began
+ * are refused, and the other waiting workers get a round of their own. While a worker that could
+ * give its state lacks versions itself, the waiting workers go on waiting, but not for longer than
+ * a donor may take. Return: a round begins. */
 static bool refuse(struct mst_ledger *l)
 {
 	uint64_t began_ns = l->transfer.round_ns;
@@ -239,8 +240,8 @@ static void give_up_donor(struct mst_ledger *l)
 	}
 }
 
-/* Whoever takes too long is refused. When nobody takes the state any more it can be freed, and the
- * round of those that had it is over. */
+/* A worker that takes too long to receive the state loses its session. When no worker receives the
+ * state any more, the state can be freed, and the round of the workers that received it is over. */
 static void look_at_takers(struct mst_ledger *l)
 {
 	bool takes = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Members that fall behind, because the version that they need next is gone, and those that have
- * caught up (PROTOCOL 7). phases/transfer.c gives them a state meanwhile.
+ * Members that fall behind, because the version that they need next is gone, and members that have
+ * caught up (PROTOCOL 7). Between the two, phases/transfer.c gives them a state.
  */
 #ifndef MST_SERVER_CORE_LEDGER_STATE_BEHIND_H
 #define MST_SERVER_CORE_LEDGER_STATE_BEHIND_H
@@ -10,7 +10,7 @@
 
 /* The version that @m needs next is gone. */
 void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m);
-/* Has the version that answers @m's ask, who is behind, still to come? Then it is up to date. */
+/* @m gets the newest version, or has it already. If @m was catching up, it is up to date now. */
 void mst_behind_reached(struct mst_ledger *l, struct mst_member *m);
 /* Does @m wait for a state, or take one? */
 static inline bool mst_behind_holds(const struct mst_member *m)

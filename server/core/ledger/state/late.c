@@ -30,7 +30,8 @@ static bool comes_too_late(const struct mst_ledger *l, const struct mst_member *
 	return stride_ns > 0 && step_ns > 0 && l->now_ns + stride_ns > l->opened_ns + step_ns;
 }
 
-/* Does the step get its quorum without those whose asks are held, and one more? */
+/* Does the step get its quorum without the workers whose asks are held, and without @more
+ * others? */
 static bool spares(const struct mst_ledger *l, uint32_t more)
 {
 	struct mst_rule_step step = mst_step_view(l);
@@ -40,16 +41,16 @@ static bool spares(const struct mst_ledger *l, uint32_t more)
 	       step.contributions + step.missing - held >= mst_rule_needed(&l->rule, &step);
 }
 
-/* Is the newest version due to the worker? Where workers own, one that is behind has to catch up
- * first. */
+/* Would the worker be answered with the newest version? Where workers own, a worker that is behind
+ * has to catch up first. */
 static bool is_due_newest(const struct mst_ledger *l, const struct mst_member *m)
 {
 	return l->cfg.owner == MUSTER_SERVERS_OWN ? m->ask.have != l->store.newest
 						  : m->ask.have + 1 == l->store.newest;
 }
 
-/* A rank that the step counts on may stand still, and a step is usually over long before: from then
- * on nobody is held, for the step may need those who are. */
+/* A rank that the step counts on may stand still. Usually a step is over long before this many
+ * steps. From then on no ask is held, because the step may need the workers whose asks are held. */
 #define STEPS_HELD 2u
 
 static uint64_t held_until(const struct mst_ledger *l)
@@ -70,7 +71,7 @@ bool mst_late_holds(const struct mst_ledger *l, const struct mst_member *m)
 	return spares(l, 1);
 }
 
-/* Those that are about to be tried may have been held until the event at hand. */
+/* Asks that are about to be tried may have been held until the event at hand. */
 void mst_late_release_all(struct mst_ledger *l)
 {
 	static const enum mst_wait waits[] = { MST_WAIT_LATE, MST_WAIT_TRIAL };

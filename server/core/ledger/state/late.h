@@ -8,8 +8,7 @@
  *
  * Only the ask that came with a late contribution is held, under a rule that lets workers go on at
  * the commit, and only while the open step certainly gets its quorum from others. When it might
- * not, every ask that is held is answered. A worker whose ask is held is nobody that the step waits
- * for.
+ * not, every ask that is held is answered. The step does not wait for a worker whose ask is held.
  */
 #ifndef MST_SERVER_CORE_LEDGER_STATE_LATE_H
 #define MST_SERVER_CORE_LEDGER_STATE_LATE_H

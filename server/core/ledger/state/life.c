@@ -58,7 +58,7 @@ void mst_life_rest(struct mst_ledger *l, struct mst_member *m, bool rests)
 	mst_changed(l, m);
 }
 
-/* With nobody left who takes part in the steps, those who rest have to. */
+/* If no worker is left that takes part in the steps, the workers that rest have to return. */
 static void wake_all(struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers && l->resting > 0; rank++)

@@ -20,7 +20,7 @@ void mst_life_end(struct mst_ledger *l, enum mst_finish_why why);
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why);
 /* Ends @m's session if the worker has left and all it sent has been judged. */
 void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m);
-/* If nobody takes part in the steps, those who rest return. */
+/* If no worker takes part in the steps, the workers that rest return. */
 void mst_life_wake_if_alone(struct mst_ledger *l);
 void mst_life_rest(struct mst_ledger *l, struct mst_member *m, bool rests);
 

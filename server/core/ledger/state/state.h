@@ -45,7 +45,7 @@ struct mst_ledger_save {
 	bool failed;
 	bool final_due;         /* the newest version is to be saved when this one has been */
 	uint64_t last, last_ns; /* the last version that was to be saved, and when */
-	uint64_t pause_until;   /* until then none is, but the newest if that is asked for */
+	uint64_t pause_until;   /* until then no save begins, but one at the end of the job */
 };
 
 /* The average while it is lent; phases/lend.c. */
@@ -73,17 +73,17 @@ struct mst_transfer {
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
 
-/* The reduce phase of the version behind the last one that was applied. */
+/* The reduce phase of the version after the last one that was applied. */
 struct mst_reduction {
 	uint64_t applied;
 	uint64_t reported;             /* the shards that have reported all of it, as a set */
 	uint8_t sums[MST_SERVERS_MAX]; /* how many sums a shard has reported */
-	/* Of the parameters that the gradient was computed on, and those that it moves: the square
-	 * of their distance, in what has been reported. */
+	/* The square of the distance between the parameters that the gradient was computed on and
+	 * the parameters that it moves, as far as it has been reported. */
 	struct mst_exact_sum distance;
-	struct mst_exact_sum squares; /* of the mean, in what has been reported */
-	/* Of the tensor that is cut by the border behind a shard, the same; and whether the next
-	 * border cuts the same tensor. */
+	struct mst_exact_sum squares; /* of the mean, as far as they have been reported */
+	/* What has been reported of the tensor that is cut by the border after a shard, and whether
+	 * the next border cuts the same tensor. */
 	struct mst_border {
 		struct mst_squares squares;
 		float decay;
@@ -122,7 +122,7 @@ struct mst_ledger {
 	struct mst_record *record; /* by buffer */
 
 	/* The open step. */
-	/* memory of all entries: first those of the open step, then of each record */
+	/* memory of all entries: first the entries of the open step, then those of each record */
 	struct mst_entry *entry;
 	uint32_t entry_count, entry_max;
 	uint32_t counted_last; /* the rank that was counted last */

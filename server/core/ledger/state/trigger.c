@@ -93,7 +93,7 @@ static bool is_never_asked(const struct mst_ledger *l, const struct mst_member *
 	       !mst_rule_until_asked(&l->rule);
 }
 
-/* Those who rest are asked, too: when they return, nobody else asks them. */
+/* Workers that rest are asked, too: when they return, nobody else asks them. */
 void mst_trigger_changed(struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {

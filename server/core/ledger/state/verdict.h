@@ -5,8 +5,9 @@
 
 #include "server/core/ledger/state/state.h"
 
-/* Of the mean gradient over the samples, so that contributions of different sizes can be compared;
- * and with the factor that the worker has it counted with. */
+/* The norm of the mean gradient over the samples, so that contributions of different sizes can be
+ * compared. If the worker has limited the gradient by a factor, the norm is that of the limited
+ * gradient. NaN: the norm is not known. */
 double mst_verdict_norm(const struct mst_ledger *l, const struct mst_pending_header *p);
 
 static inline bool mst_weight_is_sane(double weight)

@@ -109,9 +109,10 @@ static int parse(const char *text, struct mst_controller *c, struct mst_rule *ru
 		mst_reason_set(
 			why,
 			"policy \"adasync:%.40s\": adasync needs ksync, kasync, kbatchsync or "
-			"kbatchasync, and behind commas if you like the K to start with and after "
-			"how many gradients K is chosen anew, both 1 or more, and the name of a "
-			"loss that workers report, as in adasync:ksync,1,%u%stest_loss",
+			"kbatchasync. After it may come, each after a comma, the K to start with "
+			"and the number of gradients after which K is chosen anew, both 1 or more, "
+			"and the name of a loss that workers report, as in "
+			"adasync:ksync,1,%u%stest_loss",
 			text, INTERVAL_DEFAULT, NAMED);
 		return -EINVAL;
 	}

@@ -40,7 +40,7 @@ static void add_variance(struct mst_quorum_gain *g, const struct mst_commit_norm
 		add(&g->variance, fmax(0, (n->square - n->mean_square) / left));
 }
 
-/* What is kept at each step of the sums for N, and of those for L. */
+/* At each step this part of the sums for N is kept, and this part of the sums for L. */
 #define KEPT_SQUARES 0.95
 #define KEPT_POINTS 0.99
 /* The slope of fewer points is chance. */

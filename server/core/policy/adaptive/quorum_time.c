@@ -5,12 +5,13 @@
 #include <string.h>
 
 #define C MST_QUORUM_CLASSES
-/* All samples together weigh as much as so many at most, since the times of workers change. */
+/* All samples together weigh as much as this many at most, because the times of workers change. */
 #define SAMPLES_MAX 16.0
-/* What is kept of a sample's weight at each commit: times that are not sampled any more are soon no
- * match for new ones beside them. */
+/* At each commit this part of a sample's weight is kept. So times that are not sampled any more
+ * soon count little beside new ones. */
 #define KEPT 0.9
-/* The weight of a time that is not known, beside a new sample's 1. With no more it is not. */
+/* The weight of a time that is not known, where a new sample weighs 1. A time whose samples weigh
+ * no more than this is not known. */
 #define GUESS 1e-3
 /* Rounds of the alternating projections, which stop earlier where nothing moves any more. */
 #define ROUNDS 60

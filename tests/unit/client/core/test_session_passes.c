@@ -102,7 +102,7 @@ static void ranges_of_a_pass_are_told_as_cancelled(void)
 	session_end();
 }
 
-static void a_verdict_behind_a_pass_tells_of_it_too(void)
+static void a_verdict_after_a_pass_tells_of_it_too(void)
 {
 	begin(&two);
 	CU_ASSERT(pass());
@@ -227,8 +227,7 @@ static CU_TestInfo cases[] = {
 	{ "a pass has no verdict; its grant says that it has been judged", a_pass_has_no_verdict },
 	{ "ranges that a pass gives up are told as cancelled",
 	  ranges_of_a_pass_are_told_as_cancelled },
-	{ "a verdict after a pass tells of the pass, too",
-	  a_verdict_behind_a_pass_tells_of_it_too },
+	{ "a verdict after a pass tells of the pass, too", a_verdict_after_a_pass_tells_of_it_too },
 	{ "the grant of a pass may come before the verdict before it",
 	  the_grant_of_a_pass_may_come_before_the_verdict_before_it },
 	{ "the later of two passes tells of both", the_later_of_two_passes_tells_of_both },

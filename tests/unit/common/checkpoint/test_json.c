@@ -119,7 +119,7 @@ static void odd_texts_come_back(void)
 	struct mst_json j;
 	char text[64];
 
-	mst_json_out_text_behind(&o, "x\"", odd);
+	mst_json_out_prefixed_text(&o, "x\"", odd);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(o.text);
 	mst_json_init(&j, o.text, o.len);
 	CU_ASSERT(mst_json_text(&j, text, sizeof(text)) && mst_json_end(&j));

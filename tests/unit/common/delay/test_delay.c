@@ -119,7 +119,7 @@ static void exp_has_its_mean_and_median(void)
 	CU_ASSERT(f.min < 0.01 && f.max > 120);
 }
 
-static void sexp_is_an_exp_behind_a_shift(void)
+static void sexp_is_an_exp_after_a_shift(void)
 {
 	struct delay_figures f = measure(SPECS("sexp:5,10"));
 
@@ -365,7 +365,7 @@ static CU_TestInfo cases[] = {
 	{ "const is constant", const_is_constant },
 	{ "uniform fills its range", uniform_fills_its_range },
 	{ "exp has its mean and median", exp_has_its_mean_and_median },
-	{ "sexp is an exp after a shift", sexp_is_an_exp_behind_a_shift },
+	{ "sexp is an exp after a shift", sexp_is_an_exp_after_a_shift },
 	{ "pareto starts at its scale", pareto_starts_at_its_scale },
 	{ "lognormal has its median", lognormal_has_its_median },
 	{ "a heavy tail is cut, not wrapped", a_heavy_tail_is_cut_not_wrapped },

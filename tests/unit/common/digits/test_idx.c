@@ -164,7 +164,7 @@ static void nothing_inside_is_refused(void)
 	}
 }
 
-static void bytes_behind_the_end_are_refused(void)
+static void bytes_after_the_end_are_refused(void)
 {
 	uint8_t bytes[sizeof(images) + 1] = { 0 };
 
@@ -197,7 +197,7 @@ static CU_TestInfo cases[] = {
 	{ "a header that promises too much is found out",
 	  a_header_that_promises_too_much_is_found_out },
 	{ "a file with nothing inside is refused", nothing_inside_is_refused },
-	{ "bytes after the end are refused", bytes_behind_the_end_are_refused },
+	{ "bytes after the end are refused", bytes_after_the_end_are_refused },
 	{ "a file that cannot be read says why", a_file_that_cannot_be_read_says_why },
 	CU_TEST_INFO_NULL,
 };

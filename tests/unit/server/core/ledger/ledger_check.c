@@ -162,7 +162,8 @@ static void check_waits(const struct mst_ledger *l)
 		complain("%u asks are still to be tried", waiting[MST_WAIT_TRIAL]);
 }
 
-/* Whose ask is held was late, and is missing; the step gets its quorum without all that are. */
+/* A worker whose ask is held was late, and is missing in the step. The step gets its quorum without
+ * any of the workers whose asks are held. */
 static void check_held(const struct mst_ledger *l)
 {
 	struct mst_rule_step step = mst_step_view(l);
@@ -183,8 +184,8 @@ static void check_held(const struct mst_ledger *l)
 		complain("%u are held, and the step needs them", held);
 }
 
-/* Who rests is counted once, has a part in the job, and none in the step. A trigger comes once in a
- * step, and only where the rule has one. */
+/* A worker that rests is counted once. It has a part in the job, and none in the step. A trigger
+ * comes once in a step, and only where the rule has one. */
 static void check_step(const struct mst_ledger *l)
 {
 	uint32_t resting = 0;

@@ -554,8 +554,8 @@ static void check_room(struct watch *w)
 			       buffers, held, kept);
 }
 
-/* Whoever rests is not waited for. Whose ask is held is answered with the next version, and is
- * never all that the step waits for. */
+/* A worker that rests is not waited for. A worker whose ask is held is answered with the next
+ * version. The step never waits for such workers alone. */
 static void check_standings(struct watch *w)
 {
 	uint32_t held = 0, awaited = 0;

@@ -30,7 +30,7 @@ struct visitor {
 	uint64_t asked, answered;
 	uint64_t told;      /* the last header the leader has reported */
 	uint64_t ask_after; /* it asked after this header */
-	/* Of the header in this slot; number 0: none. */
+	/* The ask that came with the header in this slot; number 0: there was none. */
 	struct mst_lane_ask asks_with[MST_SLOTS_MAX];
 	bool in_place, had_in_place;
 	uint32_t reads, had;

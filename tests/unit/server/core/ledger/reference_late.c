@@ -18,7 +18,8 @@ static int by_length(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Of the last nine; of an even number the lower one in the middle; 0: nothing is known. */
+/* The median of the last nine spans; of an even number, the lower one of the two in the middle; 0:
+ * fewer than three are known. */
 uint64_t span_median(const struct spans *spans)
 {
 	size_t count = spans->count < 9 ? spans->count : 9;
@@ -31,7 +32,7 @@ uint64_t span_median(const struct spans *spans)
 	return last[(count + 1) / 2 - 1];
 }
 
-/* The shortest of the last nine; 0: nothing is known. */
+/* The shortest of the last nine spans; 0: fewer than three are known. */
 static uint64_t shortest(const struct spans *spans)
 {
 	size_t count = spans->count < 9 ? spans->count : 9;

@@ -461,8 +461,8 @@ static bool waits_for_servers(const struct reference *r, struct session *s)
 	return true;
 }
 
-/* Of the rank's contributions to the open step, each in a slot of its own until the commit: is
- * there a slot more? */
+/* Each contribution of the rank to the open step has a slot of its own until the commit. Is there
+ * one more slot? */
 static bool has_room(const struct reference *r, uint32_t rank)
 {
 	const struct reference_version *made = &open_step(r)->made;
@@ -496,7 +496,8 @@ static void evict_awaited(struct reference *r, uint64_t now_ns)
 	free(room);
 }
 
-/* Those who come next have not been waited for yet: every parked ask begins to wait anew. */
+/* The slowest workers after these have not been waited for yet. So every parked ask begins to wait
+ * anew. */
 static void evict_slowest(struct reference *r, const struct session *requester, uint64_t now_ns)
 {
 	uint64_t least = least_clock(r);
@@ -525,7 +526,8 @@ void reference_tick(struct reference *r, uint64_t real_ns)
 	if (end_due(r) <= now_ns)
 		r->end_waits = false;
 	trigger_tick(r);
-	/* Who would be answered now, for another is gone, has not been waited for. */
+	/* A worker that would be answered now, because another one is gone, has not been waited
+	 * for. So patience is judged before settle(). */
 	if (step_patience_due(r) <= now_ns)
 		evict_awaited(r, now_ns);
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {

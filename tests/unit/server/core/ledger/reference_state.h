@@ -113,13 +113,14 @@ struct reference {
 	struct reference_step *step; /* step[v] makes version v; step[0] is empty */
 	size_t step_count;           /* newest + 2 once born: the last is open */
 	double samples;              /* committed so far */
-	/* Of versions that are saved: which one is, MST_VERSION_NONE: none; which was last. */
+	/* The version that is being saved (MST_VERSION_NONE: none is), and the version that was
+	 * saved last. */
 	uint64_t saving, saved_last;
 	uint64_t saved; /* set of shards that have said so, or that they cannot */
 	bool save_failed, save_again;
 	bool saved_ever;   /* one was begun, */
 	uint64_t saved_ns; /* the last then */
-	/* Of averages: of which version one is lent, and which shards have returned it. */
+	/* The version whose average is lent, and the shards that have returned it. */
 	uint64_t lent, returned;
 	bool lend_again;
 	uint32_t last; /* rank that was counted last: it is answered first */
@@ -206,7 +207,7 @@ void trigger_full(struct reference *r);
 /* When the timer of the open step is due; MST_NEVER: none runs. */
 uint64_t trigger_due(const struct reference *r);
 void trigger_tick(struct reference *r);
-/* While all are asked to hand in, so is who has just been answered. */
+/* While all workers are asked to hand in, a worker that has just been answered is asked, too. */
 void trigger_answered(struct reference *r, const struct session *s);
 /* Another rule is in force, and perhaps none of its triggers will ever ask for what grows. */
 void trigger_gone(struct reference *r);
@@ -214,14 +215,14 @@ void trigger_gone(struct reference *r);
 void trigger_again(struct reference *r);
 
 void span_add(struct spans *spans, uint64_t ns);
-/* Of the last nine of them; 0: there are fewer than three. */
+/* The median of the last nine spans; 0: there are fewer than three. */
 uint64_t span_median(const struct spans *spans);
 /* Is this ask to wait for the next version because its worker was late? */
 bool late_holds(struct reference *r, struct session *s);
 void late_release(struct reference *r);
 /* Lets those that are held go on if the step may need them. */
 void late_look(struct reference *r);
-/* When those who are held go on, if nothing else lets them. */
+/* When the workers that are held go on, if nothing else lets them. */
 uint64_t late_due(const struct reference *r);
 
 /* Has all been judged that was given before the ask? */

@@ -216,7 +216,7 @@ static double mean_loss(const struct reference *r, const struct reference_step *
 	return samples > 0 ? sum / samples : (double)NAN;
 }
 
-/* Of the two schedules that histories have. */
+/* The factor of the two schedules that histories have. */
 static double scheduled(const struct reference *r, double samples)
 {
 	double factor = 1;
@@ -260,7 +260,8 @@ void advise(struct reference *r, const struct session *s, bool hand_in)
 	d->advice.hand_in = hand_in;
 }
 
-/* Whoever has no ask out is busy: under the rule now in force with what cannot count any more. */
+/* A worker that has no ask out is computing. Under the rule now in force, what it computes cannot
+ * count any more. */
 static void preempt(struct reference *r)
 {
 	for (uint32_t rank = 0; r->rule.preempt && rank < r->cfg.workers; rank++) {

@@ -87,7 +87,8 @@ void trigger_tick(struct reference *r)
 		trigger(r);
 }
 
-/* Who has been asked to hand in is told before the answer that there is no hurry any more. */
+/* A worker that has been asked to hand in is told that there is no hurry any more, before it gets
+ * its answer. */
 void trigger_again(struct reference *r)
 {
 	struct reference_step *step = open_step(r);

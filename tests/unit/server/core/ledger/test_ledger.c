@@ -314,8 +314,8 @@ static void everybody_is_not_a_smaller_quorum(void)
 	job_close(&j);
 }
 
-/* Of contributions from any ranks a step holds no more than the slots of those who take part,
- * unless the job has begun with a larger number. */
+/* A step that counts contributions from any ranks holds no more of them than the workers that take
+ * part have slots, unless the job has begun with a larger number. */
 static void no_more_is_needed_than_the_step_has_room_for(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 4);

@@ -264,7 +264,7 @@ static void elastic_has_a_straggler_rest_until_the_change(void)
 	job_close(&j);
 }
 
-/* Who rests for another reason does not return with them. */
+/* A worker that rests for another reason does not return with the stragglers. */
 static void a_fixed_policy_has_stragglers_return(void)
 {
 	static const uint64_t rest[] = { 20, 20, 0, 0 };

@@ -184,7 +184,7 @@ static void versions_are_delivered_one_by_one(void)
 	job_close(&j);
 }
 
-static void worker_behind_the_history_is_stale(void)
+static void worker_that_is_behind_the_history_is_stale(void)
 {
 	struct mst_ledger_cfg cfg = workers_own("backup:1", 2, 2);
 	struct ledger_job j;
@@ -563,7 +563,8 @@ static CU_TestInfo cases[] = {
 	{ "the clock bound follows the roster", clock_bound_follows_the_roster },
 	{ "two asks at once end the session", two_asks_at_once_end_the_session },
 	{ "versions are delivered one by one", versions_are_delivered_one_by_one },
-	{ "a worker behind the history is stale", worker_behind_the_history_is_stale },
+	{ "a worker that is behind the history is stale",
+	  worker_that_is_behind_the_history_is_stale },
 	{ "the end of a stale worker lets the others commit",
 	  end_of_a_stale_worker_lets_the_others_commit },
 	{ "a joiner gets the whole history", joiner_gets_the_whole_history },

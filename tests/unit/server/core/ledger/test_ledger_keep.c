@@ -283,8 +283,8 @@ static void clock_bound_lets_go_on_with_what_it_rests_on(void)
 	job_close(&j);
 }
 
-/* Who waits for such a commit lets go of the buffers it had, so that it can come: here of the only
- * ones that are held. */
+/* A worker that waits for a commit that lacks a buffer lets go of the buffers that it had. Here no
+ * other buffers are held, so the commit comes. */
 static void who_waits_for_a_buffer_holds_none(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 3);

@@ -199,7 +199,7 @@ static void held_worker_is_nobody_that_is_waited_for(void)
 	job_close(&j);
 }
 
-/* Those whose headers one server has read already are excused, so the quorum stays in reach. */
+/* Workers whose headers one server has read already are excused, so the quorum stays in reach. */
 static void nobody_is_held_for_longer_than_patience(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("backup:3", 5);

@@ -237,7 +237,7 @@ static void pushed_work_counts_though_the_connection_closes(void)
 	leave_overtakes_what_was_pushed_before(true);
 }
 
-/* Who has said leave is not missed, whatever becomes of its session. */
+/* A worker that has said leave is not missed, whatever becomes of its session. */
 static void leaves_with_a_header_to_come(struct ledger_job *j)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);

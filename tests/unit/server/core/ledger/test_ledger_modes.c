@@ -245,7 +245,7 @@ static void deadline_comes_before_patience(void)
 	job_close(&j);
 }
 
-/* Of all that pass one dies before the passes become void. */
+/* All workers pass, and one of them dies before the passes become void. */
 static void hint_is_taken_back_from_sessions_alone(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("anytime:20", 3);

@@ -351,7 +351,7 @@ static void compare_members(struct random_run *h)
 		if (real.incarnation != want.incarnation || real.live != want.live)
 			complain(h, "rank %u: incarnation %u not %u, live %d not %d", rank,
 				 real.incarnation, want.incarnation, real.live, want.live);
-		/* Of a job that is over, or it has not started in, it has nothing. */
+		/* A member has no part in a job that is over, or in which it has not started. */
 		if (reference_finished(h->reference) || (!real.started && !want.started))
 			continue;
 		if (real.started != want.started || real.awaited != want.awaited ||

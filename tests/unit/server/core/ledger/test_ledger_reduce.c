@@ -318,8 +318,8 @@ static void the_end_waits_for_the_last_distance(void)
 	job_close(&j);
 }
 
-/* Those of tensors come first. */
-static void a_distance_comes_behind_the_norms_of_tensors(void)
+/* The sums of the norms of tensors come first. */
+static void a_distance_comes_after_the_norms_of_tensors(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("async", 2);
 	struct ledger_job j;
@@ -357,8 +357,8 @@ static CU_TestInfo cases[] = {
 	{ "a gradient on an older version than the last is stale",
 	  a_gradient_on_an_older_version_than_the_last_is_stale },
 	{ "the end waits for the last distance", the_end_waits_for_the_last_distance },
-	{ "a distance comes behind the norms of tensors",
-	  a_distance_comes_behind_the_norms_of_tensors },
+	{ "a distance comes after the norms of tensors",
+	  a_distance_comes_after_the_norms_of_tensors },
 	CU_TEST_INFO_NULL,
 };
 

@@ -130,7 +130,7 @@ static void a_server_that_fails_to_write_fails_the_checkpoint_alone(void)
 	job_close(&j);
 }
 
-/* Of another version, twice, while nothing is saved. */
+/* Reports of another version, reports that come twice, and reports while nothing is saved. */
 static void reports_that_cannot_be_change_nothing(void)
 {
 	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
@@ -269,7 +269,7 @@ static void a_server_that_is_lost_last_is_not_waited_for(void)
 }
 
 /* A follower that is stopped leaves when its part is written, however long the others take. */
-static void a_server_that_is_lost_behind_its_report_fails_nothing(void)
+static void a_server_that_is_lost_after_its_report_fails_nothing(void)
 {
 	struct mst_ledger_event lost = { .kind = MST_EV_SERVER, .shard = 1 };
 	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 2);
@@ -393,7 +393,7 @@ static void clocks_that_no_rule_bounds_are_kept_equal(void)
 	CU_ASSERT_EQUAL(kept_ahead("async", false), 0);
 }
 
-static void a_job_goes_on_with_the_version_behind_its_checkpoint(void)
+static void a_job_goes_on_with_the_version_after_its_checkpoint(void)
 {
 	struct mst_ledger_cfg cfg = save_case_cfg("bsp", 2, 5);
 	struct ledger_job j;
@@ -521,8 +521,8 @@ static CU_TestInfo cases[] = {
 	{ "a job that loses its workers is saved", a_job_that_loses_its_workers_is_saved },
 	{ "a server that is lost fails the checkpoint",
 	  a_server_that_is_lost_fails_the_checkpoint },
-	{ "a server that is lost behind its report fails nothing",
-	  a_server_that_is_lost_behind_its_report_fails_nothing },
+	{ "a server that is lost after its report fails nothing",
+	  a_server_that_is_lost_after_its_report_fails_nothing },
 	{ "a server that is lost last is not waited for",
 	  a_server_that_is_lost_last_is_not_waited_for },
 	{ "what is to be saved after the loss of a server fails",
@@ -531,8 +531,8 @@ static CU_TestInfo cases[] = {
 	{ "a version that is never made is not saved", a_version_that_is_never_made_is_not_saved },
 	{ "what is kept is of the version that is saved",
 	  what_is_kept_is_of_the_version_that_is_saved },
-	{ "a job goes on with the version behind its checkpoint",
-	  a_job_goes_on_with_the_version_behind_its_checkpoint },
+	{ "a job goes on with the version after its checkpoint",
+	  a_job_goes_on_with_the_version_after_its_checkpoint },
 	{ "the clock of a lost rank is kept as that of the slowest",
 	  the_clock_of_a_lost_rank_is_kept_as_that_of_the_slowest },
 	{ "clocks that no rule bounds are kept equal", clocks_that_no_rule_bounds_are_kept_equal },

@@ -227,7 +227,7 @@ static void job_that_nobody_joins_fails_in_time(void)
 	job_close(&j);
 }
 
-/* Those who come late get no more time than is left. */
+/* Workers that come late get no more time than is left. */
 static void job_fails_in_time_whenever_the_first_worker_joins(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);

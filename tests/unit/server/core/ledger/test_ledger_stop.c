@@ -53,7 +53,8 @@ static void a_job_that_is_stopped_before_its_first_version_saves_nothing(void)
 	job_close(&j);
 }
 
-/* Workers hear of the end one after the other. Those that have not yet must not go on alone. */
+/* Workers hear of the end one after the other. Workers that have not heard of it yet must not go on
+ * alone. */
 static void a_server_that_is_stopped_makes_no_version_of_fewer_workers(void)
 {
 	struct mst_ledger_cfg cfg = save_case_cfg("bsp", 2, 0);

@@ -70,7 +70,7 @@ static void taken(struct ledger_job *j, uint32_t rank, uint64_t number, uint64_t
 	job_event(j, &ev);
 }
 
-/* Of three workers under bsp, rank 2 is lost at version 5, and joins again at version 10. */
+/* Rank 2 of three workers under bsp is lost at version 5, and joins again at version 10. */
 static void begin_lost(struct ledger_job *j)
 {
 	struct mst_ledger_cfg cfg = owns("bsp", 3);
@@ -201,7 +201,7 @@ static void another_is_asked_at_once_when_the_donor_goes_or_rests(void)
 	}
 }
 
-/* Of four workers, rank 2 catches up with a state, and rank 3 waits for one: rank 0 has been asked
+/* Rank 2 of four workers catches up with a state, and rank 3 waits for one: rank 0 has been asked
  * for it. */
 static void begin_two_lost(struct ledger_job *j)
 {

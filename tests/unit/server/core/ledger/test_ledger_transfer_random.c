@@ -52,7 +52,7 @@ static void released(const struct mst_decision *d)
 	t->has = d->answer.version;
 }
 
-/* Whoever has it can go on from there. */
+/* A worker that has the state can go on from there. */
 static void handed(const struct mst_decision *d)
 {
 	uint64_t version = d->state.version;

@@ -286,7 +286,8 @@ static void versions_behind_are_counted(void)
 	mst_statistics_free(statistics);
 }
 
-/* Steps of 10 ms, and a rank that takes 50: its own first step, and of later ones each. */
+/* Steps take 10 ms, and one rank takes 50 ms for a gradient. So each step that is known saves 40
+ * ms. */
 static void a_constant_straggler_saves_all_it_would_have_cost(void)
 {
 	uint64_t ms = 0, version = 0;
@@ -298,7 +299,8 @@ static void a_constant_straggler_saves_all_it_would_have_cost(void)
 		judge(3, version, MUSTER_LATE, ms);
 		version += 5;
 		give(3, version, ms);
-		/* Of the first two gradients only their own step is known; then all five are. */
+		/* Each of the first two gradients makes one step known, its own. Each gradient
+		 * after them makes five steps known. */
 		uint64_t known = round < 2 ? 1 + (uint64_t)round : 2 + 5 * ((uint64_t)round - 1);
 		CU_ASSERT_EQUAL(saved_ms(ms), 40 * known);
 	}

@@ -25,7 +25,7 @@ static bool commit(double samples)
 	return mst_controller_decide(&policy.controller, &view, &policy.rule);
 }
 
-/* Of 10 samples, while there are so many stragglers. */
+/* A commit of 10 samples, while there are so many stragglers. */
 static bool commit_ten(double before, uint32_t stragglers)
 {
 	struct mst_commit_view view = { .samples = 10,
