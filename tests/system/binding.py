@@ -168,12 +168,25 @@ def waits(a):
         check("a try brings the version", out.version == 1 and w[1].wait().version == 1)
 
 
+def joined_soon(muster, seconds):
+    """A worker whose start() waits no longer than that, or on a busy host a little longer: joining
+    takes its part of the time."""
+    while True:
+        try:
+            return muster.Worker(ELEMS, rank=0, join_timeout=seconds)
+        except muster.Timeout:
+            seconds *= 2
+        except muster.Error as e:  # the server still clears away the session before
+            if e.errno not in (errno.EEXIST, errno.EBUSY):
+                raise
+
+
 def after_mistakes(a):
     """A call that has failed leaves nothing behind for the next one; and calls after the end."""
     import numpy
     with Job(a, "--workers", "2"):
         import muster
-        w = muster.Worker(ELEMS, rank=0, join_timeout=0.1)
+        w = joined_soon(muster, 0.1)
         said = raises(muster.Timeout, w.start, numpy.zeros(ELEMS, "f4"))
         check(f"alone: {said}", "not all 2 workers" in said)
         check("wait() before start() is told of", "muster_start()" in raises(
