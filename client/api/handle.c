@@ -164,6 +164,7 @@ void mst_handle_free(struct muster *m)
 	mst_sources_fini(&m->sources);
 	mst_own_fini(&m->own);
 	mst_client_transfer_fini(&m->transfer);
+	mst_agreeing_let_go(&m->agreeing);
 	free(m->average);
 	mst_clip_fini(&m->clip);
 	mst_worker_fini(&m->worker);

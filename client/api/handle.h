@@ -20,6 +20,13 @@
 #include "client/session/state_transfer.h"
 #include "common/base/reason.h"
 
+/* What muster_agree() knows. */
+struct mst_agreeing {
+	bool claimed, gave;
+	struct mst_agree told; /* as the program has been told */
+	struct mst_gift taken; /* the state of another worker; data NULL: none */
+};
+
 struct muster {
 	struct muster *next; /* of this process; process.c's */
 	bool inherited;      /* by fork(): nothing can be done with it but to close it */
@@ -41,6 +48,7 @@ struct muster {
 	struct mst_clip clip;
 	struct mst_outbound outbound;
 	struct mst_starting starting;
+	struct mst_agreeing agreeing;
 	struct mst_own own; /* muster_train()'s */
 
 	uint64_t wait_ns; /* how long muster_wait() may take */
@@ -76,6 +84,9 @@ int mst_handle_enter(struct muster *m, int early, const char *call);
 
 /* The handle was inherited. Return: -ECHILD with its sentence. */
 int mst_handle_disowned(struct muster *m);
+
+/* Frees the state that muster_agree() has brought. */
+void mst_agreeing_let_go(struct mst_agreeing *a);
 
 /* What process.c does: the handles of this process, and what fork() means for them. */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of include/muster/muster.h, but for muster_train() and those of beside.c, report.c and
- * give_state.c. A reader who follows a gradient from muster_push() to muster_wait() begins here,
- * and goes forward: each call enters, which looks whether the session still stands; then the core
- * decides, and the parts of client/api/handle.h act. */
+/* The calls of include/muster/muster.h, but for muster_train() and those of agree.c, beside.c,
+ * report.c and give_state.c. A reader who follows a gradient from muster_push() to muster_wait()
+ * begins here, and goes forward: each call enters, which looks whether the session still stands;
+ * then the core decides, and the parts of client/api/handle.h act. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -544,6 +544,8 @@ static int next_outcome(struct muster *m, struct muster_outcome *out, int (*awai
 		return mst_reason_fail(&m->failure, -EINVAL, "call muster_start() before %s", call);
 	if (m->transfer.state != NULL) /* else a wait makes no call of the allocator */
 		mst_client_transfer_let_go(&m->transfer);
+	if (m->agreeing.taken.data != NULL)
+		mst_agreeing_let_go(&m->agreeing);
 	rc = await(m);
 	return rc != 0 ? rc : give_outcome(m, out);
 }

@@ -342,6 +342,7 @@ int mst_settings_read(const struct muster_options *theirs, struct mst_settings *
 	*out = (struct mst_settings){
 		.join_ns = (opt->join_ms != 0 ? opt->join_ms : DEFAULT_JOIN_MS) * MST_MS,
 		.wait_ns = opt->wait_ms * MST_MS,
+		.start_version = opt->start_version,
 		.fabric = MST_FABRIC_DEFAULT,
 	};
 	rc = open_log(why);

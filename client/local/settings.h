@@ -30,6 +30,7 @@ struct mst_settings {
 	enum muster_owner owner;
 	void *result_into;                   /* NULL: none */
 	double clip;                         /* 0: none */
+	uint64_t start_version;              /* of the start state that is offered */
 	bool comes_back;                     /* it gives and takes states */
 	struct mst_credentials *credentials; /* NULL: plain streams */
 	uint64_t join_ns;

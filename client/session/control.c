@@ -195,6 +195,10 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 	case MST_MSG_SEND_TABLE:
 		told->send_table = true;
 		break;
+	case MST_MSG_AGREE:
+		told->agrees = true;
+		told->agree = msg->agree;
+		break;
 	case MST_MSG_FINISHED:
 		told->finished = true;
 		memcpy(told->reason.text, msg->why, sizeof(told->reason.text));

@@ -33,11 +33,13 @@ struct mst_told {
 	bool send_state;          /* the leader wants this worker's start state */
 	struct mst_wanted wanted; /* what of it */
 	bool send_table;          /* the leader wants this worker's tensor table */
-	bool finished;            /* the job has ended well; `reason` says why */
-	uint64_t state_wanted;    /* the last asking for this worker's state; 0: none */
-	uint64_t behind;          /* how often the leader has said that versions are gone */
-	uint64_t newest;          /* the newest version then */
-	bool closed;              /* nothing more can come or go */
+	bool agrees;              /* the leader has said how workers begin: */
+	struct mst_agree agree;
+	bool finished;         /* the job has ended well; `reason` says why */
+	uint64_t state_wanted; /* the last asking for this worker's state; 0: none */
+	uint64_t behind;       /* how often the leader has said that versions are gone */
+	uint64_t newest;       /* the newest version then */
+	bool closed;           /* nothing more can come or go */
 	bool unheard; /* the server has closed the connection without having sent anything */
 	int error;    /* refused, ended, or the connection broke; 0: none. The first error stays */
 	struct mst_reason reason;

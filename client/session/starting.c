@@ -17,7 +17,8 @@ static uint64_t state_bytes(const struct mst_starting *s)
 static void say_start(struct mst_starting *s, struct mst_message *msg, bool offers)
 {
 	msg->kind = MST_MSG_START;
-	msg->offers = offers;
+	msg->start.offers = offers;
+	msg->start.version = s->session->settings->start_version;
 	if (mst_client_session_tell(s->session, msg) != 0)
 		return; /* the connection is over, and the next look tells why */
 	mst_worker_start(s->worker);

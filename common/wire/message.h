@@ -29,7 +29,7 @@
 #include "muster/muster.h"
 
 /* Releases with the same number understand each other. An optional field does not change it. */
-#define MST_PROTOCOL 15u
+#define MST_PROTOCOL 16u
 /* The first whose bodies are lists of fields. From it on, STATUS is understood by all. */
 #define MST_PROTOCOL_FIELDS 15u
 #define MST_FRAME_HEADER 12u
@@ -104,6 +104,9 @@ enum mst_message_kind {
 	MST_MSG_ASK_AVERAGE, /* worker: send it; the number of the asking */
 	MST_MSG_AVERAGE,     /* leader to worker, and follower to leader: a piece of it */
 	MST_MSG_FETCH, /* leader to follower: send these bytes of it, or do not read it any more */
+	/* Workers that own the parameters agree on the state that they begin with. */
+	MST_MSG_CLAIM, /* worker: what its state is made of */
+	MST_MSG_AGREE, /* leader: what this worker is to do about it */
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -218,6 +221,39 @@ struct mst_beat {
 struct mst_error_message {
 	int32_t code; /* negative errno */
 	char reason[MST_REASON_LEN];
+};
+
+/* A start state that a worker may offer. */
+struct mst_start_offer {
+	uint32_t offers;  /* 0: it offers none */
+	uint64_t version; /* that it is of, in the job that it comes from */
+};
+
+/* A part of a worker's state, which the leader compares with those of other workers. */
+struct mst_claim_part {
+	char name[MST_NAME_LEN];
+	char value[MST_NAME_LEN]; /* for people, where it is short; else "" */
+	uint64_t digest;
+	uint32_t kind; /* enum muster_part_kind */
+};
+
+struct mst_state_claim {
+	uint64_t version; /* that the state is of, in the job that it comes from */
+	uint32_t count;
+	struct mst_claim_part part[MUSTER_PARTS_MAX];
+};
+
+/* What a worker does about its state. To give it, it sends it as a GIVE with the number
+ * MST_AGREED_GIFT; to take it, it gets it as a TAKE with that number. */
+enum mst_agree_what { MST_AGREE_DONE, MST_AGREE_GIVE, MST_AGREE_TAKE };
+#define MST_AGREED_GIFT 0u /* the ledger asks for others, from 1 on */
+
+struct mst_agree {
+	uint32_t what;            /* enum mst_agree_what */
+	uint32_t from;            /* the rank whose state all begin with, */
+	uint64_t version;         /* which is of this version, as its claim says */
+	uint32_t kernels;         /* 1: some workers compute with other kernels than others */
+	char why[MST_REASON_LEN]; /* what differs here from that rank's, with both values; or "" */
 };
 
 /* What a worker is to send, 0 or 1 each. It ends with a STATE in any case: without a state with an
@@ -346,7 +382,7 @@ struct mst_message {
 		struct mst_hello hello;
 		struct mst_welcome welcome;
 		struct mst_error_message error;
-		uint32_t offers;          /* START */
+		struct mst_start_offer start;
 		struct mst_wanted wanted; /* SEND_STATE */
 		struct mst_state_piece state;
 		struct mst_tensor_piece piece;
@@ -356,6 +392,8 @@ struct mst_message {
 		uint64_t number;          /* BEHIND: a version; STATE_WANTED, TOOK, ASK_AVERAGE */
 		struct mst_handed handed; /* GIVE, TAKE, AVERAGE */
 		struct mst_fetch fetch;
+		struct mst_state_claim claim;
+		struct mst_agree agree;
 		uint32_t watch; /* ASK_STATUS */
 		struct mst_policy_change change;
 		struct mst_rest rest;

@@ -210,7 +210,32 @@ static const struct mst_field ranks_fields[] = {
 	ROWS(1, mst_message, ranks.count, MST_STATUS_RANKS, rank_rows),
 };
 
-static const struct mst_field offers_fields[] = { LIMITED(1, ENUM, mst_message, offers, 2) };
+static const struct mst_field part_fields[] = {
+	TEXT(1, mst_claim_part, name),
+	TEXT(2, mst_claim_part, value),
+	FIELD(3, U64, mst_claim_part, digest),
+	LIMITED(4, ENUM, mst_claim_part, kind, MUSTER_PART_KERNEL + 1),
+};
+static const struct mst_rows part_rows = {
+	offsetof(struct mst_state_claim, part),
+	sizeof(struct mst_claim_part),
+	SHAPE(part_fields),
+};
+static const struct mst_field claim_fields[] = {
+	FIELD(1, U64, mst_state_claim, version),
+	ROWS(2, mst_state_claim, count, MUSTER_PARTS_MAX, part_rows),
+};
+static const struct mst_field agree_fields[] = {
+	LIMITED(1, ENUM, mst_agree, what, MST_AGREE_TAKE + 1),
+	FIELD(2, U32, mst_agree, from),
+	FIELD(3, U64, mst_agree, version),
+	LIMITED(4, ENUM, mst_agree, kernels, 2),
+	TEXT(5, mst_agree, why),
+};
+static const struct mst_field start_fields[] = {
+	LIMITED(1, ENUM, mst_start_offer, offers, 2),
+	OPTIONAL(2, U64, mst_start_offer, version, 0),
+};
 static const struct mst_field wanted_fields[] = { LIMITED(1, ENUM, mst_message, wanted.tensors, 2),
 						  LIMITED(2, ENUM, mst_message, wanted.state, 2) };
 static const struct mst_field seq_fields[] = { FIELD(1, U64, mst_message, seq) };
@@ -334,7 +359,9 @@ static const struct mst_body bodies[] = {
 	KIND(HELLO, BODY, SHAPE(hello_fields)),
 	KIND(WELCOME, BODY, SHAPE(welcome_fields)),
 	KIND(ERROR, BODY, SHAPE(error_fields)),
-	KIND(START, 0, SHAPE(offers_fields)),
+	KIND(START, BODY, SHAPE(start_fields)),
+	KIND(CLAIM, BODY, SHAPE(claim_fields)),
+	KIND(AGREE, BODY, SHAPE(agree_fields)),
 	KIND(SEND_STATE, 0, SHAPE(wanted_fields)),
 	KIND(STATE, BODY, SHAPE(state_fields)),
 	KIND(HEARTBEAT, 0, NOTHING),

@@ -154,6 +154,9 @@ struct muster_options {
 	 * ends prove who they are. All three or none; each else by MUSTER_TLS_CA, MUSTER_TLS_CERT
 	 * and MUSTER_TLS_KEY. */
 	const char *tls_ca, *tls_cert, *tls_key;
+	/* The version that the start state of muster_start() is of, in the job that it comes from;
+	 * 0: of none. */
+	uint64_t start_version;
 };
 /* clang-format off */
 #define MUSTER_OPTIONS { .size = sizeof(struct muster_options), .rank = -1 }
@@ -312,11 +315,12 @@ const struct muster_job *muster_job(const struct muster *m);
 /**
  * muster_start - say that this worker is ready, and get the version that all start from.
  * @own: result_type[elems], a start state to offer, or NULL; read during the call only. It may be
- *       options.result_into. The lowest rank that offers gives the first version to everybody,
- *       itself included. Where a job goes on from a checkpoint (muster_job, first_version): if
- *       servers own they have that version, and nobody is asked; if workers own, the state that
- *       is offered must be of that version. A worker that joins a running job gets the version
- *       the rule lets it start with.
+ *       options.result_into. The rank that offers the newest one (options.start_version), and
+ *       of several the lowest rank, gives the first version to everybody, itself included. Where
+ *       a job goes on from a checkpoint (muster_job, first_version): if servers own they have that
+ *       version, and nobody is asked; if workers own, the state that is offered must be of that
+ *       version. A worker that joins a running job gets the version the rule lets it start with;
+ *       with options.comes_back it gets -ESTALE, and takes the state of another.
  * @out: the first outcome.
  * Blocks until all workers have started, at most join_ms.
  * Return: 0; -EINVAL servers own and nobody offered a state; -ENOTSUP options.clip is set under a
@@ -326,6 +330,77 @@ const struct muster_job *muster_job(const struct muster *m);
  * missing, or a server is silent, call again; and the shared errors.
  */
 int muster_start(struct muster *m, const void *own, struct muster_outcome *out);
+
+/* What a part of a worker's state is. */
+enum muster_part_kind {
+	MUSTER_PART_STATE, /* it belongs to the state, and travels with it */
+	/* Not a state: what decides which bits the same computation gives, such as the release of a
+	 * library. It is compared, and nothing of it travels. */
+	MUSTER_PART_KERNEL,
+};
+
+/* How many parts a state may have, and how many bytes a name, and a value, of one. */
+#define MUSTER_PARTS_MAX 32u
+#define MUSTER_PART_TEXT_MAX 63u
+
+/* A part of a worker's state. Parts of two workers with the same name are compared. */
+struct muster_part {
+	const char *name;  /* such as "lr of group 0": UTF-8, 1 to MUSTER_PART_TEXT_MAX bytes */
+	const char *value; /* for people, where it is short, such as "0.1"; or NULL */
+	uint64_t digest;   /* of its content: the same content has the same digest */
+	enum muster_part_kind kind;
+};
+
+/* What a worker's state is made of. Start from MUSTER_CLAIM. */
+struct muster_claim {
+	size_t size;      /* of this struct at the caller, so that it may grow */
+	uint64_t version; /* that the state is of, in the job that it comes from; 0: of none */
+	const struct muster_part *parts;
+	size_t part_count; /* 1 to MUSTER_PARTS_MAX */
+};
+/* clang-format off */
+#define MUSTER_CLAIM { .size = sizeof(struct muster_claim) }
+/* clang-format on */
+
+/* What comes of it. Start from MUSTER_AGREEMENT; the library writes the rest. */
+struct muster_agreement {
+	size_t size;
+	/* The state of another worker, which is to replace the own one. It is the library's, and
+	 * may be read until the next muster_wait(), or muster_close(). NULL: the own one is right.
+	 */
+	const void *state;
+	size_t state_bytes;
+	/* What differed from the state of rank `from`, with both values; "": nothing did. Valid
+	 * until muster_close(). */
+	const char *why;
+	uint64_t version;    /* that this state is of, as the claim of rank `from` says */
+	uint32_t from;       /* the rank whose state all begin with */
+	bool give;           /* this worker's state is wanted: see muster_agree() */
+	bool kernels_differ; /* between some of the workers */
+	char reserved[2];
+};
+/* clang-format off */
+#define MUSTER_AGREEMENT { .size = sizeof(struct muster_agreement) }
+/* clang-format on */
+
+/**
+ * muster_agree - workers own: agree with all other workers on the state that they begin with.
+ * Called after muster_start(), before the first push. Where the parts of all workers are equal,
+ * nothing travels. Else all get the state of one worker: that of the newest version, and of
+ * several of them the lowest rank. The server's log says what differed in which rank.
+ * @mine: what this worker's state is made of; read during the call only.
+ * @state, @state_bytes: NULL and 0, and where @out->give has said so, the state itself, in a form
+ *       of the program's own, copied during the call.
+ * @out: what comes of it; written on success only.
+ * A worker that has joined a running job has taken the state of another, and agrees at once.
+ * Blocks until all workers that have started with this one have called it or left, at most
+ * wait_ms. Return: 0; 1 this worker's state is wanted: call again with the state; -EINVAL servers
+ * own, muster_start() has not returned 0 yet, something has been pushed, or a part cannot be;
+ * -EMSGSIZE the state is larger than musterd --state-max; -ETIMEDOUT and -EINTR call again;
+ * -ENOMEM; shared errors.
+ */
+int muster_agree(struct muster *m, const struct muster_claim *mine, const void *state,
+		 size_t state_bytes, struct muster_agreement *out);
 
 /** muster_gradient - the buffer to fill next, type[elems], with undefined contents. It is the same
  * buffer until it is pushed or abandoned. NULL: all slots are in flight, or MUSTER_TICKETS_MAX

@@ -22,6 +22,7 @@ static void join_parts(struct mst_leader_plane *p)
 	p->joining.leading = p->workers.leading = &p->leading;
 	p->reporting.followers = p->lending.followers = &p->leading.followers;
 	p->workers.start_state.followers = &p->leading.followers;
+	p->workers.agreement.base = p->base;
 	p->workers.state_transfer = &p->state_transfer;
 	p->workers.lending = &p->lending;
 	p->stopping.workers = &p->workers;
@@ -41,6 +42,8 @@ int mst_leader_plane_init(struct mst_leader_plane *p, struct mst_base *base, enu
 	rc = mst_reporting_init(&p->reporting);
 	if (rc == 0)
 		rc = mst_joining_init(&p->joining);
+	if (rc == 0)
+		rc = mst_agreement_init(&p->workers.agreement);
 	if (rc != 0) {
 		mst_reason_set(why, "no memory for %" PRIu32 " workers", base->job.o->workers);
 		return rc;
@@ -52,6 +55,7 @@ static void fini(void *of)
 {
 	struct mst_leader_plane *p = of;
 
+	mst_agreement_fini(&p->workers.agreement);
 	mst_joining_fini(&p->joining);
 	mst_reporting_fini(&p->reporting);
 	mst_state_transfer_fini(&p->state_transfer);
@@ -276,6 +280,7 @@ static void hear_peers(struct mst_leader_plane *p, uint64_t now_ns)
 	mst_leading_step(&p->leading, now_ns);
 	b->lingered |= !is_saving(p) && mst_leading_has_waited(&p->leading, now_ns);
 	mst_state_transfer_step(&p->state_transfer);
+	mst_agreement_step(&p->workers.agreement, now_ns);
 	if (b->job.server != NULL)
 		mst_workers_beat(&p->workers, now_ns);
 }

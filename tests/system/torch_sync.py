@@ -438,8 +438,10 @@ def taking(ranks, torch, ddp):
     if ddp:
         model = torch.nn.parallel.DistributedDataParallel(
             bare, process_group=muster.torch.alone())
-    opt = torch.optim.SGD(bare.parameters(), 1.0)
-    return muster.torch.Sync(model, opt), model, bare.weight
+    sync = muster.torch.Sync(model, torch.optim.SGD(bare.parameters(), 1.0))
+    with torch.no_grad():
+        model(torch.zeros(1, 2))  # waits for all; afterwards none waits for the other
+    return sync, model, bare.weight
 
 
 def full_batches(rank, ranks, torch, ddp):

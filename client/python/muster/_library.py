@@ -20,7 +20,8 @@ class Options(c.Structure):
                 ("result_type", c.c_int), ("owner", c.c_int), ("tensors", c.POINTER(Tensor)),
                 ("tensor_count", c.c_uint32), ("join_ms", c.c_uint32), ("wait_ms", c.c_uint32),
                 ("result_into", c.c_void_p), ("clip", c.c_double), ("comes_back", c.c_bool),
-                ("tls_ca", c.c_char_p), ("tls_cert", c.c_char_p), ("tls_key", c.c_char_p)]
+                ("tls_ca", c.c_char_p), ("tls_cert", c.c_char_p), ("tls_key", c.c_char_p),
+                ("start_version", c.c_uint64)]
 
 
 class Contribution(c.Structure):
@@ -54,6 +55,22 @@ class Taken(c.Structure):
 class Averaged(c.Structure):
     """Not of muster.h: where muster_average() puts what it brings."""
     _fields_ = [("average", c.c_void_p), ("version", c.c_uint64)]
+
+
+class Part(c.Structure):
+    _fields_ = [("name", c.c_char_p), ("value", c.c_char_p), ("digest", c.c_uint64),
+                ("kind", c.c_int)]
+
+
+class Claim(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("version", c.c_uint64), ("parts", c.POINTER(Part)),
+                ("part_count", c.c_size_t)]
+
+
+class Agreement(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("state", c.c_void_p), ("state_bytes", c.c_size_t),
+                ("why", c.c_char_p), ("version", c.c_uint64), ("source", c.c_uint32),
+                ("give", c.c_bool), ("kernels_differ", c.c_bool), ("reserved", c.c_char * 2)]
 
 
 class Piece(c.Structure):
@@ -101,6 +118,8 @@ _SIGNATURES = {
     "muster_state_wanted": (c.c_int, _HANDLE),
     "muster_give_state": (c.c_int, _HANDLE, c.c_void_p, c.c_size_t),
     "muster_take_state": (c.c_int, _HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "muster_agree": (c.c_int, _HANDLE, c.POINTER(Claim), c.c_void_p, c.c_size_t,
+                     c.POINTER(Agreement)),
     "muster_finish": (c.c_int, _HANDLE, c.c_char_p),
     "muster_average": (c.c_int, _HANDLE, c.c_void_p, c.c_void_p),
     "muster_report": (c.c_int, _HANDLE, c.c_char_p, c.c_double),

@@ -21,7 +21,8 @@ _TYPES = {str(t)[len("torch."):]: t for t in _tensors.KNOWN}
 _NAMES = {t: name for name, t in _TYPES.items()}
 
 
-def _raw(tensor: torch.Tensor) -> memoryview:
+def raw(tensor: torch.Tensor) -> memoryview:
+    """The bytes of a tensor, in the order of its elements."""
     flat = tensor.detach().cpu().contiguous().reshape(-1)
     if flat.is_complex():
         flat = torch.view_as_real(flat).reshape(-1)
@@ -43,7 +44,7 @@ class _Writer:
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if isinstance(value, torch.Tensor) and value.dtype in _NAMES and not value.is_sparse:
-            return ["tensor", _NAMES[value.dtype], list(value.shape), *self.keep(_raw(value))]
+            return ["tensor", _NAMES[value.dtype], list(value.shape), *self.keep(raw(value))]
         if isinstance(value, (bytes, bytearray)):
             return ["bytes", *self.keep(value)]
         if isinstance(value, (list, tuple)):
@@ -156,7 +157,7 @@ class Whole:
                 "parameter groups": [len(g["params"]) for g in self.opt.param_groups],
                 "scheduler": type(self.scheduler).__name__ if self.scheduler else None}
 
-    def _place_of_scheduler(self) -> Optional[Dict[str, Any]]:
+    def place_of_scheduler(self) -> Optional[Dict[str, Any]]:
         """Without its functions, which some schedulers of torch 1.13 have in it; those of the rank
         that takes the state stay."""
         if not self.scheduler:
@@ -165,7 +166,7 @@ class Whole:
 
     def get(self) -> Any:
         return {"kinds": self._kinds(), "model": dict(self.model.state_dict()),
-                "optimizer": self.opt.state_dict(), "scheduler": self._place_of_scheduler()}
+                "optimizer": self.opt.state_dict(), "scheduler": self.place_of_scheduler()}
 
     def check(self, state: Any) -> None:
         """ValueError: the state is of something else."""

@@ -7,15 +7,15 @@ import errno
 import os
 import secrets
 import warnings
-from typing import Any, Callable, Dict, Iterator, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
-from . import _signals, _state, _tensors
+from . import _claim, _signals, _state, _tensors
 from ._rank import Rank, Round, Step
 from ._rate import Rate
 from ._sampler import Sampler
-from .worker import Busy, Error, Outcome, Stale, Verdict
+from .worker import Agreement, Busy, Error, Outcome, Part, Stale, Verdict
 
 
 def _said(e: Exception) -> str:
@@ -44,7 +44,9 @@ class Sync(Rank):
     server, job, rank, join_timeout, wait_timeout: of Worker.
 
     All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
-    constructor waits until all ranks are there, for join_timeout seconds at most. Then it raises
+    constructor waits until all ranks are there, for join_timeout seconds at most. In the first
+    forward() or step() ranks compare their whole states, and all take that of one rank where they
+    differ: of the newest version, and of several the lowest rank. Then it raises
     Timeout, and this rank has left the job: make another Sync. Buffers go their own way afterwards,
     as those of BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
     In a job that is running, the constructor takes the state of another rank instead: so a rank
@@ -83,9 +85,13 @@ class Sync(Rank):
         self._torn: Optional[int] = None  # the version that was not applied whole
         self._stepped = self._came_back = False
         self._taken: Optional[Tuple[int, bytes]] = None  # a state that is to be set
+        self._agreed = False  # all ranks are known to begin with the same state
+        self._before = _claim.version_of(self._bare)  # versions that this state has from other jobs
+        self._parts: Callable[[], List[Part]] = (
+            (lambda: _claim.of_tree(self._get())) if state else lambda: _claim.of_whole(whole))
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,
-                                  wait_timeout=wait_timeout)
+                                  wait_timeout=wait_timeout, start_version=self._before)
         if lr_scale:
             self._rate = Rate(opt)
         self._begin()
@@ -136,6 +142,39 @@ class Sync(Rank):
             self._device.bring(self._layout.parameters(first))
             self._layout.set_rest(first)
 
+    def _agree(self) -> None:
+        """Before the first forward() of a job, or the first step(): all ranks begin with the same
+        state, whatever each has set since this Sync was made. Afterwards it does nothing."""
+        if self._agreed or self.finished or self._closed:
+            return
+        parts = self._parts() + _claim.of_kernels(self._layout.device)
+        if self._sampler is not None:
+            parts.append(_claim.of_sampler(self._sampler.state_dict()))
+        out = self._worker.agree(parts, self._packed_state, self._before)
+        if out.state is not None:
+            self._take_agreed(out)
+        self._before, self._agreed = out.version, True
+        if out.kernels_differ:
+            warnings.warn(f"rank {self.rank}: ranks compute with other kernels, so that their "
+                          "parameters may come to differ in the last bits: "
+                          + (out.why or "muster's log names them")
+                          + "; give all the same release of torch, and the same "
+                          "ATEN_CPU_CAPABILITY and OMP_NUM_THREADS", RuntimeWarning, stacklevel=3)
+
+    def _take_agreed(self, out: Agreement) -> None:
+        try:
+            self._set_state(self._read_state(out.state), self.version)
+        except Exception as e:
+            self._why_closed = (f"the state of rank {out.source}, which all begin with, could not "
+                                f"be set: {_said(e)}")
+            self._leave()
+            raise RuntimeError(f"rank {self.rank} cannot begin with the state of rank "
+                               f"{out.source} ({out.why}): {_said(e)}") from e
+
+    def _begun(self) -> None:
+        self._agree()
+        super()._begun()
+
     def _check_sampler(self, sampler: Sampler) -> None:
         if sampler is not self._sampler:
             raise ValueError("the loader's sampler must be the one of Sync(..., sampler=sampler), "
@@ -170,6 +209,7 @@ class Sync(Rank):
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())
         self._must_be_whole()
+        self._agree()
         self._stepped = True
         return self._step(samples)
 
@@ -211,6 +251,7 @@ class Sync(Rank):
                 self._leave()
                 raise
             self.version, self._torn = version, None
+            _claim.is_of(self._bare, self._before + version)
 
     def _must_be_whole(self) -> None:
         if self._torn is not None:
@@ -282,7 +323,7 @@ class Sync(Rank):
             self._leave()
             raise RuntimeError(f"rank {self.rank} cannot go on with the state of another rank, of "
                                f"version {version}: {_said(e)}") from e
-        self._taken, self._came_back = None, True
+        self._taken, self._came_back, self._agreed = None, True, True
 
     def save(self, path: Any) -> None:
         """Writes the state of this version to a file, which is there whole or not at all, also if
@@ -308,16 +349,18 @@ class Sync(Rank):
 
     def load(self, path: Any) -> Optional[int]:
         """Sets the state of a file that save() has written, and returns the version it was of.
-        Before the first step() of a job, in all ranks, with the same file: the versions of the job
-        begin anew. A rank that has come back into a running job has a newer state, which it
-        keeps: then load() does nothing, and returns None.
+        Before the first forward() of a job, which compares what ranks have: one rank will do, as
+        the others take its state, and where they load different files, all take the newest. The
+        versions of the job begin anew. A rank that has come back into a running job has a newer
+        state, which it keeps: then load() does nothing, and returns None.
         Raises ValueError, in words, where the file is no state, has been cut short or is of another
         model; nothing has been set then."""
         self._must_be_whole()
-        if self._stepped:
-            raise RuntimeError("load() comes before the first step()")
         if self._came_back:
             return None
+        if self._stepped or self._agreed:
+            raise RuntimeError("load() comes before the first step() of a job, and its first "
+                               "forward()")
         with open(path, "rb") as f:
             raw = f.read()
         try:
@@ -325,7 +368,8 @@ class Sync(Rank):
         except ValueError as e:
             raise ValueError(f"{os.fspath(path)} cannot be loaded: {e}") from e
         self._set_state(read, self.version)
-        return int(read["version"])
+        self._before = int(read["version"])
+        return self._before
 
     def close(self) -> None:
         """Leaves the job, and takes the hooks off the model and the scale off opt.step, which then

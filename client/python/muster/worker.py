@@ -150,6 +150,25 @@ class Outcome:
     more: bool  # another outcome is ready: wait() again at once
 
 
+class Part(NamedTuple):
+    """A part of a worker's state, as struct muster_part: parts of the same name are compared.
+    value: for people, where it is short. kernel: not of the state, but of what computes."""
+    name: str
+    digest: int
+    value: str = ""
+    kernel: bool = False
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What has come of agree(); as struct muster_agreement."""
+    state: Optional[bytes]  # of another worker, which is to replace the own one
+    version: int
+    source: int  # the rank whose state all begin with
+    why: str
+    kernels_differ: bool
+
+
 class _Opening(threading.Thread):
     """muster_open(), in a thread: so Ctrl-C ends the call of the main thread, whatever it waits
     for. It owns the handle, also one that nobody wants any more when it is there."""
@@ -224,6 +243,7 @@ class Worker:
     from the environment where they are not given, as muster.h says of struct muster_options.
     join_timeout, wait_timeout: seconds. comes_back: owner="workers", and this program
     answers state_wanted() and takes states, so that it may join a job that is running.
+    start_version: of the state that start() offers; the newest one counts.
     Certificates come from the environment, MUSTER_TLS_CA and so on.
 
     One thread at a time uses a Worker; check() and wake() may be called from any. While a call
@@ -235,7 +255,7 @@ class Worker:
                  rank: int = -1, type: str = "f32", result_type: str = "f32",
                  owner: str = "servers", tensors: Optional[Sequence[Tuple[Any, ...]]] = None,
                  join_timeout: float = 60.0, wait_timeout: Optional[float] = None,
-                 clip: float = 0.0, comes_back: bool = False):
+                 clip: float = 0.0, comes_back: bool = False, start_version: int = 0):
         for name, value, known in (("type", type, TYPES), ("result_type", result_type, TYPES),
                                    ("owner", owner, OWNERS)):
             if value not in known:
@@ -255,7 +275,7 @@ class Worker:
             result_type=TYPES[result_type], owner=OWNERS[owner], tensors=table,
             tensor_count=len(table) if table is not None else 0,
             join_ms=_milliseconds(join_timeout), wait_ms=_milliseconds(wait_timeout), clip=clip,
-            comes_back=comes_back)
+            comes_back=comes_back, start_version=start_version)
         self._pid, self._lock, self._woken = os.getpid(), threading.Lock(), False
         self._finished = False  # an outcome has said so
         self._results: Lease = Lease()
@@ -544,6 +564,32 @@ class Worker:
         taken = answer.out.version, c.string_at(answer.out.state, answer.out.bytes)
         self._answer = None
         return taken
+
+    def agree(self, parts: Sequence[Part], give: Callable[[], Any], version: int = 0) -> Agreement:
+        """Where workers own, after start() and before the first push: agrees with all other
+        workers on the state that they begin with. parts: what the state is made of. give() returns
+        it as bytes; it is called only where this worker's state is wanted. version: that the state
+        is of, in the job that it comes from. Waits at most wait_timeout for all who started with
+        this worker to call it, then raises Timeout: call again."""
+        rows = (_library.Part * len(parts))(*[
+            _library.Part(p.name.encode(), p.value.encode(), p.digest, p.kernel) for p in parts])
+        claim = _library.Claim(size=c.sizeof(_library.Claim), version=version, parts=rows,
+                               part_count=len(parts))
+        out = _library.Agreement(size=c.sizeof(_library.Agreement))
+        codes: List[int] = []
+
+        def ask(handle: c.c_void_p, state: Any = None, size: int = 0) -> int:
+            codes[:] = [lib.muster_agree(handle, c.byref(claim), state, size, c.byref(out))]
+            return codes[0]
+
+        self._again(self._by_another(ask))
+        if codes[0] == 1:
+            flat = bytearray(give())
+            held = (c.c_char * len(flat)).from_buffer(flat)
+            self._again(self._by_another(lambda h: ask(h, c.byref(held), len(flat))))
+        return Agreement(c.string_at(out.state, out.state_bytes) if out.state else None,
+                         out.version, out.source, (out.why or b"").decode("utf-8", "replace"),
+                         out.kernels_differ)
 
     def average(self) -> Tuple[int, memoryview]:
         """The version, and the moving average of the parameters right after its commit, for

@@ -118,6 +118,8 @@ struct mst_conn {
 	uint64_t state_asked, state_given, state_version, state_total, state_have;
 	bool gives;                  /* more of it is to come */
 	uint64_t takes, taken_bytes; /* WORKER: it is sent the state of this number; 0: none */
+	bool takes_agreed;    /* WORKER: it is sent the state that all begin with, of which */
+	uint64_t agreed_sent; /* so many bytes are on their way */
 
 	/* WORKER: it has asked for the average, with this number, and has not been sent all of it.
 	 * The least turn comes first; 0: it has not. */

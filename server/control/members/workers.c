@@ -164,9 +164,13 @@ void mst_workers_send_state(struct mst_workers *w, struct mst_identity who)
 /* ---- what they say ---- */
 
 /* From then on the job may start, and its table stays as it is. */
-static bool take_start(struct mst_workers *w, struct mst_conn *c, bool offers)
+static bool take_start(struct mst_workers *w, struct mst_conn *c,
+		       const struct mst_start_offer *said)
 {
-	struct mst_ledger_event ev = { .kind = MST_EV_START, .who = c->who, .offers = offers };
+	struct mst_ledger_event ev = { .kind = MST_EV_START,
+				       .who = c->who,
+				       .offers = said->offers != 0,
+				       .offered = said->version };
 
 	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
@@ -263,6 +267,22 @@ static bool take_transfer(struct mst_workers *w, struct mst_conn *c, const struc
 	return wrong == NULL ? taken : mst_workers_broken(w, c, wrong, now_ns);
 }
 
+static bool take_claim(struct mst_workers *w, struct mst_conn *c,
+		       const struct mst_state_claim *claim, uint64_t now_ns)
+{
+	const char *wrong = mst_agreement_claim(&w->agreement, c, claim);
+
+	return wrong == NULL ? true : mst_workers_broken(w, c, wrong, now_ns);
+}
+
+static bool take_agreed(struct mst_workers *w, struct mst_conn *c, const struct mst_handed *piece,
+			uint64_t now_ns)
+{
+	const char *wrong = mst_agreement_piece(&w->agreement, c, piece);
+
+	return wrong == NULL ? true : mst_workers_broken(w, c, wrong, now_ns);
+}
+
 static bool take_average_ask(struct mst_workers *w, struct mst_conn *c, uint64_t number,
 			     uint64_t now_ns)
 {
@@ -277,7 +297,7 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 {
 	switch (msg->kind) {
 	case MST_MSG_START:
-		return take_start(w, c, msg->offers != 0);
+		return take_start(w, c, &msg->start);
 	case MST_MSG_HEARTBEAT:
 		return take_heartbeat(w, c, now_ns);
 	case MST_MSG_TENSORS:
@@ -290,7 +310,12 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 		return take_finish(w, c, msg->why, now_ns);
 	case MST_MSG_REPORT:
 		return take_report(w, c, &msg->metric, now_ns);
+	case MST_MSG_CLAIM:
+		return take_claim(w, c, &msg->claim, now_ns);
 	case MST_MSG_GIVE:
+		if (msg->handed.number == MST_AGREED_GIFT)
+			return take_agreed(w, c, &msg->handed, now_ns);
+		return take_transfer(w, c, msg, now_ns);
 	case MST_MSG_TOOK:
 		return take_transfer(w, c, msg, now_ns);
 	case MST_MSG_ASK_AVERAGE:
@@ -329,6 +354,7 @@ void mst_workers_started(struct mst_workers *w)
 
 	if (!mst_job_enter(&j->state, MST_JOB_STARTS))
 		return; /* the server is being stopped */
+	mst_agreement_begin(&w->agreement);
 	const char *now = mst_job_policy(j)->now;
 	mst_sentence_policy(&text, &j->terms.policy.rule, j->o->workers);
 	mst_info("job \"%s\" starts: %s%s%s %s", j->o->job, j->o->policy,
@@ -396,6 +422,7 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	mst_sessions_forget(&w->base->sessions, who);
 	mst_followers_forget(&w->leading->followers, who);
 	w->base->job.present[who.rank] = false;
+	mst_agreement_lost(&w->agreement, who.rank);
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", reason.text);
 		if (c != NULL) /* the worker closes its connection, or the server does soon */

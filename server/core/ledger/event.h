@@ -29,7 +29,7 @@ struct mst_identity {
 enum mst_ledger_event_kind {
 	MST_EV_JOIN,   /* a process wants to join: join */
 	MST_EV_LINKED, /* the worker's links with one shard are up: shard */
-	MST_EV_START,  /* the worker is ready, and asks for its first version: offers */
+	MST_EV_START,  /* the worker is ready, and asks for its first version: offers, offered */
 	/* the start state that the worker was told to send has arrived at every shard */
 	MST_EV_STATE,
 	MST_EV_FULL,      /* a shard has read a header: shard, header */
@@ -95,7 +95,10 @@ struct mst_ledger_event {
 			bool comes_back; /* the worker gives and takes states */
 		} join;
 		uint32_t shard; /* LINKED, SETTLED, SERVER */
-		bool offers;    /* START */
+		struct {
+			bool offers;      /* START: a start state, */
+			uint64_t offered; /* of this version, in the job that it comes from */
+		};
 		struct {
 			uint32_t shard;
 			struct mst_lane_header header;

@@ -192,7 +192,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		mst_life_linked(l, m, ev->shard);
 		break;
 	case MST_EV_START:
-		mst_life_start(l, m, ev->offers);
+		mst_life_start(l, m, ev);
 		break;
 	case MST_EV_STATE:
 		mst_life_state(l, m);

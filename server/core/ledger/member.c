@@ -47,7 +47,8 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->incarnation++;
 	m->link_count = 0;
 	m->linked = 0;
-	m->start_called = m->offers = m->sends_state = false;
+	m->start_called = m->offers = m->sends_state = m->comes_late = false;
+	m->offered = 0;
 	m->lease_until = lease_until;
 	m->told = m->judged = m->excused = 0;
 	m->rostered = m->owes = m->asks = m->late = m->rests = m->until_asked = false;

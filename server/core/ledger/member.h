@@ -123,6 +123,8 @@ struct mst_member {
 	uint32_t link_count;
 	uint64_t linked; /* which shards, as a set */
 	bool start_called, offers, sends_state;
+	uint64_t offered; /* the version of the start state that it offers */
+	bool comes_late;  /* the job was running when it joined */
 	uint64_t leave_seq;
 
 	/* Where workers own: how the session gives and takes states (phases/transfer.h). */

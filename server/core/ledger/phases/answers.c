@@ -137,13 +137,32 @@ static void keep(struct mst_ledger *l, struct mst_member *m, uint32_t buffer)
 	}
 }
 
+static bool somebody_gives(const struct mst_ledger *l, const struct mst_member *but)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		if (m != but && m->state == MST_MEMBER_STARTED && m->comes_back)
+			return true;
+	}
+	return false;
+}
+
+/* It has joined a running job, and has not all of the state that the others began with: their
+ * optimisers may have moments, which are in no version. */
+static bool lacks_state(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return m->given == MST_VERSION_NONE && m->comes_late && m->comes_back && !m->took &&
+	       l->phase == MST_PHASE_RUNNING && somebody_gives(l, m);
+}
+
 static void answer(struct mst_ledger *l, struct mst_member *m)
 {
 	uint64_t version = version_due(l, m);
 	uint32_t buffer;
 
 	MST_ASSERT(m->asks && (m->judged >= m->ask_after || l->phase == MST_PHASE_ENDED));
-	if (mst_behind_holds(m) || !mst_store_find(&l->store, version, &buffer)) {
+	if (mst_behind_holds(m) || lacks_state(l, m) ||
+	    !mst_store_find(&l->store, version, &buffer)) {
 		mst_behind_lacks(l, m);
 		return;
 	}

@@ -45,6 +45,7 @@ void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev)
 	struct mst_member *m = &l->member[rank];
 	mst_member_admit(m, l->now_ns + l->cfg.lease_ns);
 	m->comes_back = ev->join.comes_back && l->cfg.owner == MUSTER_WORKERS_OWN;
+	m->comes_late = l->phase == MST_PHASE_RUNNING;
 	l->stride[rank].answered_ns = 0;
 	mst_changed(l, m);
 	struct mst_decision *d = mst_decide(l, MST_DO_ADMIT, m);
@@ -95,16 +96,20 @@ static bool somebody_sends(const struct mst_ledger *l)
 	return false;
 }
 
-static struct mst_member *lowest_that_offers(struct mst_ledger *l)
+/* The member that offers the newest start state, and of several such members the lowest rank. */
+static struct mst_member *first_that_offers(struct mst_ledger *l)
 {
+	struct mst_member *first = NULL;
+
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		if (l->member[rank].offers)
-			return &l->member[rank];
+		struct mst_member *m = &l->member[rank];
+		if (m->offers && (first == NULL || m->offered > first->offered))
+			first = m;
 	}
-	return NULL;
+	return first;
 }
 
-/* When all members have started, the lowest rank that offers a start state is told to send it. If
+/* When all members have started, one that offers a start state is told to send it. If
  * no rank offers one, the job starts without it if workers own, and fails if servers do. This is
  * asked again when the state has arrived, for a worker may die while it sends the state, and the
  * job must not start without it. */
@@ -112,7 +117,7 @@ static void start_if_all_have(struct mst_ledger *l)
 {
 	if (l->phase != MST_PHASE_GATHERING || mst_life_count(l) < l->cfg.workers)
 		return;
-	struct mst_member *m = l->lacks_tensors ? &l->member[0] : lowest_that_offers(l);
+	struct mst_member *m = l->lacks_tensors ? &l->member[0] : first_that_offers(l);
 	if ((l->has_start_state && !l->lacks_tensors) ||
 	    (m == NULL && l->cfg.owner == MUSTER_WORKERS_OWN)) {
 		l->begins = true; /* the first version is in its buffer, or with every worker */
@@ -153,7 +158,7 @@ void mst_life_linked(struct mst_ledger *l, struct mst_member *m, uint32_t shard)
 	start_if_ready(l, m);
 }
 
-void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers)
+void mst_life_start(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev)
 {
 	struct mst_lane_ask first = { .number = 1, .have = MST_VERSION_NONE };
 
@@ -162,7 +167,8 @@ void mst_life_start(struct mst_ledger *l, struct mst_member *m, bool offers)
 		return;
 	}
 	m->start_called = true;
-	m->offers = offers;
+	m->offers = ev->offers;
+	m->offered = ev->offered;
 	mst_member_begin_verdicts(m);
 	start_if_ready(l, m);
 }

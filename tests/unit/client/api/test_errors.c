@@ -116,7 +116,7 @@ static bool want_state(struct fake_leader *f)
 	struct mst_lane_answer first = { .number = 1, .where = MST_WHERE_IN_PLACE };
 	size_t have = 0;
 
-	if (!fake_link(f) || !fake_hear(f, MST_MSG_START) || f->message.offers != 1 ||
+	if (!fake_link(f) || !fake_hear(f, MST_MSG_START) || f->message.start.offers != 1 ||
 	    !fake_say(f, &want))
 		return false;
 	while (have < sizeof(received)) {

@@ -2,6 +2,8 @@
 #include "tests/unit/common/wire/wire_case.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 struct mst_message wire_sent;
@@ -23,6 +25,19 @@ static void make_hello(void)
 					      .comes_back = 1,
 					      .table = { 6, 2, 99, 1, UINT64_MAX, 5 },
 					      .origins = two_origins };
+}
+
+static void make_claim(void)
+{
+	wire_sent.claim.version = 17;
+	wire_sent.claim.count = MUSTER_PARTS_MAX;
+	for (uint32_t i = 0; i < MUSTER_PARTS_MAX; i++) {
+		struct mst_claim_part *part = &wire_sent.claim.part[i];
+		(void)snprintf(part->name, sizeof(part->name), "lr of group %" PRIu32, i);
+		(void)snprintf(part->value, sizeof(part->value), "0.%" PRIu32, i);
+		part->digest = UINT64_C(0x0123456789abcdef) * (i + 1);
+		part->kind = i % 2 == 0 ? MUSTER_PART_STATE : MUSTER_PART_KERNEL;
+	}
 }
 
 static void make_welcome(void)
@@ -206,7 +221,11 @@ void wire_make(enum mst_message_kind kind)
 	else if (kind == MST_MSG_ERROR)
 		wire_sent.error = (struct mst_error_message){ -ENOSPC, "all 5 ranks are taken" };
 	else if (kind == MST_MSG_START)
-		wire_sent.offers = 1;
+		wire_sent.start.offers = 1;
+	else if (kind == MST_MSG_CLAIM)
+		make_claim();
+	else if (kind == MST_MSG_AGREE)
+		wire_sent.agree = (struct mst_agree){ MST_AGREE_TAKE, 3, 17, 1, "lr: 1, and 2" };
 	else if (kind == MST_MSG_SEND_STATE)
 		wire_sent.wanted = (struct mst_wanted){ 1, 1 };
 	else if (kind == MST_MSG_STATE)

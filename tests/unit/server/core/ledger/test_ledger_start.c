@@ -46,6 +46,27 @@ static void lowest_rank_that_offers_sends_the_state(void)
 	job_close(&j);
 }
 
+/* As where each has a file of its own, or is of a job that has lost its server. */
+static void newest_state_that_is_offered_is_sent(void)
+{
+	static const uint64_t offered[] = { 41, 42, 42 };
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 3);
+	struct ledger_job j;
+
+	job_open(&j, &cfg);
+	for (uint32_t rank = 0; rank < 3; rank++) {
+		struct mst_ledger_event ev = { .kind = MST_EV_START, .offers = true };
+		job_join(&j, (int32_t)rank);
+		job_link(&j, rank, 0);
+		ev.who = j.worker[rank].who;
+		ev.offered = offered[rank];
+		job_event(&j, &ev);
+	}
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SEND_STATE, -1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_SEND_STATE, 1), 1);
+	job_close(&j);
+}
+
 static void sender_that_dies_is_replaced(void)
 {
 	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
@@ -318,6 +339,7 @@ static CU_TestInfo cases[] = {
 	{ "the job waits for every worker, link and start",
 	  job_waits_for_every_worker_link_and_start },
 	{ "the lowest rank that offers sends the state", lowest_rank_that_offers_sends_the_state },
+	{ "the newest state that is offered is sent", newest_state_that_is_offered_is_sent },
 	{ "a sender that dies is replaced", sender_that_dies_is_replaced },
 	{ "the next that offers is asked when all have started again",
 	  next_that_offers_is_asked_when_all_have_started_again },

@@ -120,6 +120,37 @@ static void one_that_joins_late_gets_a_state_and_what_follows(void)
 
 /* Without the pin, the version after the state would be gone. The donor may have been slow, so
  * another is asked the second time. */
+/* The versions are there, but not the moments that an optimiser may have begun with. */
+static void one_that_joins_late_takes_a_state_though_no_version_is_gone(void)
+{
+	struct mst_ledger_cfg cfg = owns("backup:1", 2);
+	struct ledger_job j;
+
+	begin(&j, &cfg);
+	job_lose(&j, 1, -EPIPE);
+	enter(&j, 1);
+	versions(&j, 1, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 0), 1);
+	job_close(&j);
+}
+
+static void one_that_joins_late_where_nobody_can_give_gets_the_versions(void)
+{
+	struct mst_ledger_cfg cfg = owns("backup:1", 2);
+	struct ledger_job j;
+
+	job_open(&j, &cfg);
+	job_enter(&j, 0);
+	enter(&j, 1);
+	job_lose(&j, 1, -EPIPE);
+	enter(&j, 1);
+	versions(&j, 1, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 1), 0);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 0);
+	job_close(&j);
+}
+
 static void no_more_versions_are_pinned_than_there_are_buffers_for(void)
 {
 	struct ledger_job j;
@@ -441,6 +472,10 @@ static void who_has_the_newest_version_by_a_state_is_not_told_to_keep_it(void)
 static CU_TestInfo cases[] = {
 	{ "one that joins late gets a state, and the versions after it",
 	  one_that_joins_late_gets_a_state_and_what_follows },
+	{ "one that joins late takes a state though no version is gone",
+	  one_that_joins_late_takes_a_state_though_no_version_is_gone },
+	{ "one that joins late where nobody can give gets the versions",
+	  one_that_joins_late_where_nobody_can_give_gets_the_versions },
 	{ "no more versions are pinned than there are buffers for; who is outrun gets the state "
 	  "of another, and is refused the second time",
 	  no_more_versions_are_pinned_than_there_are_buffers_for },

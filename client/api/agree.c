@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* The call muster_agree(): workers agree on the state that they begin with. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/api/handle.h"
+#include "client/local/sized.h"
+#include "common/base/text.h"
+
+static_assert(MUSTER_PART_TEXT_MAX == MST_NAME_LEN - 1, "a text has a NUL on the wire");
+
+/* ---- what the program says ---- */
+
+static int bad_part(struct muster *m, size_t at, const char *what)
+{
+	return mst_reason_fail(&m->failure, -EINVAL, "muster_agree(): part %zu %s", at, what);
+}
+
+static bool is_text(const char *text)
+{
+	return strlen(text) <= MUSTER_PART_TEXT_MAX && mst_text_is_clean(text);
+}
+
+static int check_part(struct muster *m, const struct muster_part *parts, size_t at)
+{
+	const struct muster_part *part = &parts[at];
+
+	if (part->name == NULL || part->name[0] == '\0' || !is_text(part->name))
+		return bad_part(m, at, "needs a name of 1 to 63 bytes of UTF-8");
+	if (part->value != NULL && !is_text(part->value))
+		return bad_part(m, at, "has a value that is no UTF-8, or longer than 63 bytes");
+	if (part->kind != MUSTER_PART_STATE && part->kind != MUSTER_PART_KERNEL)
+		return bad_part(m, at, "is of no known kind");
+	for (size_t i = 0; i < at; i++) {
+		if (strcmp(parts[i].name, part->name) == 0)
+			return bad_part(m, at, "has the name of an earlier one");
+	}
+	return 0;
+}
+
+static int check_claim(struct muster *m, const struct muster_claim *mine)
+{
+	if (m->session.job.owner != MUSTER_WORKERS_OWN)
+		return mst_reason_fail(&m->failure, -EINVAL,
+				       "muster_agree() is for jobs whose workers own the "
+				       "parameters (musterd --owner workers)");
+	if (mine->parts == NULL || mine->part_count == 0 || mine->part_count > MUSTER_PARTS_MAX)
+		return mst_reason_fail(&m->failure, -EINVAL,
+				       "muster_agree() needs 1 to %u parts of a state, and was "
+				       "given %zu",
+				       MUSTER_PARTS_MAX, mine->part_count);
+	for (size_t i = 0; i < mine->part_count; i++) {
+		int rc = check_part(m, mine->parts, i);
+		if (rc != 0)
+			return rc;
+	}
+	return 0;
+}
+
+static int check_state(struct muster *m, const void *state, size_t bytes)
+{
+	if ((state == NULL) != (bytes == 0))
+		return mst_reason_fail(&m->failure, -EINVAL,
+				       "muster_agree() needs a state of %zu bytes", bytes);
+	if (bytes > m->session.welcome.state_max)
+		return mst_reason_fail(&m->failure, -EMSGSIZE,
+				       "rank %" PRIu32 ": a state of %zu bytes is larger than the "
+				       "server takes, %" PRIu64 ": raise musterd --state-max",
+				       m->session.job.rank, bytes, m->session.welcome.state_max);
+	if (m->worker.headers > 0 && !m->agreeing.claimed)
+		return mst_reason_fail(&m->failure, -EINVAL,
+				       "muster_agree() comes before the first push");
+	return 0;
+}
+
+/* ---- what goes ---- */
+
+static void fill(const struct muster_part *part, struct mst_claim_part *out)
+{
+	(void)snprintf(out->name, sizeof(out->name), "%s", part->name);
+	(void)snprintf(out->value, sizeof(out->value), "%s",
+		       part->value != NULL ? part->value : "");
+	out->digest = part->digest;
+	out->kind = part->kind;
+}
+
+/* Without room the waiting loop tries again: it is woken when there is room. If the connection is
+ * over, the next look tells why. */
+static int claim(struct muster *m, const struct muster_claim *mine)
+{
+	if (m->agreeing.claimed)
+		return 0;
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	if (msg == NULL)
+		return mst_reason_fail(&m->failure, -ENOMEM, "no memory for a message");
+	msg->kind = MST_MSG_CLAIM;
+	msg->claim.version = mine->version;
+	msg->claim.count = (uint32_t)mine->part_count;
+	for (size_t i = 0; i < mine->part_count; i++)
+		fill(&mine->parts[i], &msg->claim.part[i]);
+	m->agreeing.claimed = mst_client_session_tell(&m->session, msg) == 0;
+	free(msg);
+	return 0;
+}
+
+/* The connection sends it by itself. */
+static int give(struct muster *m, const void *state, size_t bytes)
+{
+	struct mst_gift gift = { .data = malloc(bytes),
+				 .bytes = bytes,
+				 .number = MST_AGREED_GIFT,
+				 .version = m->worker.given };
+
+	if (gift.data == NULL)
+		return mst_reason_fail(&m->failure, -ENOMEM,
+				       "no memory for a copy of a state of %zu bytes", bytes);
+	memcpy(gift.data, state, bytes);
+	m->agreeing.gave = mst_client_session_give(&m->session, &gift) == 0;
+	if (!m->agreeing.gave) /* a state for a worker that comes back is still being sent */
+		free(gift.data);
+	return 0;
+}
+
+/* ---- what comes ---- */
+
+static const struct mst_sized sized_claim = { "claim", "MUSTER_CLAIM",
+					      sizeof(struct muster_claim) };
+static const struct mst_sized sized_agreement = { "agreement", "MUSTER_AGREEMENT",
+						  sizeof(struct muster_agreement) };
+
+static void tell(struct muster *m, bool wants, struct muster_agreement *out)
+{
+	struct mst_agree *told = &m->agreeing.told;
+	struct muster_agreement agreement;
+
+	*told = m->session.told.agree; /* in memory that stays */
+	agreement = (struct muster_agreement){ .state = m->agreeing.taken.data,
+					       .state_bytes = m->agreeing.taken.bytes,
+					       .why = told->why,
+					       .version = told->version,
+					       .from = told->from,
+					       .give = wants,
+					       .kernels_differ = told->kernels != 0 };
+	mst_sized_write(&sized_agreement, &agreement, out);
+}
+
+/* Has all come that the leader has told this worker of? */
+static bool is_settled(struct muster *m)
+{
+	const struct mst_told *told = &m->session.told;
+	struct mst_gift *taken = &m->agreeing.taken;
+
+	if (told->finished)
+		return true; /* nobody begins any more */
+	if (!told->agrees || told->agree.what == MST_AGREE_GIVE)
+		return false;
+	if (told->agree.what == MST_AGREE_DONE || taken->data != NULL)
+		return true;
+	return mst_control_claim(m->session.control, taken);
+}
+
+static int time_is_over(struct muster *m)
+{
+	return mst_reason_fail(&m->failure, -ETIMEDOUT,
+			       "rank %" PRIu32 ": after %.3g s not all workers have said which "
+			       "state they begin with (muster status tells who is there); call "
+			       "muster_agree() again",
+			       m->session.job.rank, (double)m->wait_ns / (double)MST_SECOND);
+}
+
+/* Return: 0; 1 the state of this worker is wanted; or an error with its sentence. */
+static int await(struct muster *m, const struct muster_claim *mine, const void *state, size_t bytes)
+{
+	uint64_t deadline_ns = mst_deadline_ns(m->wait_ns);
+	struct mst_engine_watch watch = { 0 };
+	int slept = 0;
+
+	for (;;) {
+		int rc = mst_engine_update(&m->engine);
+		if (rc == 0 && is_settled(m))
+			return 0;
+		if (rc == 0)
+			rc = claim(m, mine);
+		const struct mst_told *told = &m->session.told;
+		if (rc == 0 && told->agrees && told->agree.what == MST_AGREE_GIVE &&
+		    !m->agreeing.gave) {
+			if (state == NULL)
+				return 1;
+			rc = give(m, state, bytes);
+		}
+		if (rc == 0 && slept == -ETIMEDOUT)
+			return time_is_over(m);
+		if (rc == 0)
+			rc = mst_engine_watch(&m->engine, &watch);
+		if (rc == 0)
+			rc = mst_engine_interrupted(&m->engine, slept);
+		if (rc != 0)
+			return rc;
+		slept = mst_engine_sleep(&m->engine, deadline_ns);
+	}
+}
+
+int muster_agree(struct muster *m, const struct muster_claim *mine, const void *state,
+		 size_t state_bytes, struct muster_agreement *out)
+{
+	struct muster_claim claimed = MUSTER_CLAIM;
+	int rc = mst_handle_enter(m, -EINVAL, "muster_agree()");
+
+	if (rc < 0)
+		return rc;
+	if (mine == NULL || out == NULL)
+		return mst_reason_fail(
+			&m->failure, -EINVAL,
+			"muster_agree() needs a claim, and an agreement to write to");
+	bool over = rc == MST_ENTRY_OVER; /* nobody begins any more */
+	rc = mst_sized_read(&sized_claim, mine, &claimed, &m->failure);
+	if (rc == 0)
+		rc = mst_sized_check(&sized_agreement, out, &m->failure);
+	if (rc == 0)
+		rc = check_claim(m, &claimed);
+	if (rc == 0)
+		rc = check_state(m, state, state_bytes);
+	if (rc == 0)
+		rc = over ? 0 : await(m, &claimed, state, state_bytes);
+	mst_hint_publish(&m->hint);
+	if (rc == 0 || rc == 1)
+		tell(m, rc == 1, out);
+	return rc;
+}
+
+void mst_agreeing_let_go(struct mst_agreeing *a)
+{
+	free(a->taken.data);
+	a->taken = (struct mst_gift){ .data = NULL };
+}

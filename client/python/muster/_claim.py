@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: MIT
+"""What a rank says of its state, so that ranks with another one are found and named."""
+from __future__ import annotations
+
+import hashlib
+import re
+import weakref
+from typing import Any, Iterable, List, Tuple
+
+import torch
+
+from . import _state
+from .worker import Part
+
+_GROUPS = 8  # that have parts of their own; so many parts are left for all else
+_TEXT = 63   # MUSTER_PART_TEXT_MAX
+
+# Of each model the version that its parameters are of, over all jobs it has been in.
+_versions: "weakref.WeakKeyDictionary[torch.nn.Module, int]" = weakref.WeakKeyDictionary()
+
+
+def version_of(model: torch.nn.Module) -> int:
+    return _versions.get(model, 0)
+
+
+def is_of(model: torch.nn.Module, version: int) -> None:
+    _versions[model] = version
+
+
+def _short(value: Any) -> str:
+    """For people: printable, and as short as a value of a part may be."""
+    text = "".join(ch if ch.isprintable() else "?" for ch in str(value))
+    raw = text.encode()
+    return text if len(raw) <= _TEXT else raw[:_TEXT - 3].decode(errors="ignore") + "..."
+
+
+def _digest(*pieces: Any) -> int:
+    whole = hashlib.blake2b(digest_size=8)
+    for piece in pieces:
+        whole.update(piece)
+    return int.from_bytes(whole.digest(), "little")
+
+
+def _of(name: str, content: Any, value: Any = "") -> Part:
+    return Part(_short(name), _digest(_state.encode(content)), _short(value))
+
+
+def _tensors(name: str, tensors: Iterable[Tuple[str, torch.Tensor]]) -> List[Part]:
+    named = list(tensors)
+    pieces = [piece for n, t in named for piece in (n.encode() + b"\0", _state.raw(t))]
+    return [Part(name, _digest(*pieces))] if named else []
+
+
+def _group(name: str, group: Any) -> List[Part]:
+    rest = {k: v for k, v in group.items() if k not in ("params", "lr")}
+    words = ", ".join(f"{k} {v}" for k, v in rest.items() if k != "initial_lr")
+    lr = [_of(f"lr of {name}", group["lr"], group["lr"])] if "lr" in group else []
+    return lr + [_of(name, rest, words)]
+
+
+def _groups(opt: torch.optim.Optimizer) -> List[Part]:
+    groups = opt.state_dict()["param_groups"]
+    parts = [part for i, g in enumerate(groups[:_GROUPS]) for part in _group(f"group {i}", g)]
+    return parts + ([_of("groups that follow", groups[_GROUPS:])] if groups[_GROUPS:] else [])
+
+
+def of_whole(whole: "_state.Whole") -> List[Part]:
+    """A model, its optimiser, and its scheduler."""
+    parts = _tensors("parameters", whole.model.named_parameters())
+    parts += _tensors("buffers", whole.model.named_buffers())
+    parts += _groups(whole.opt)
+    parts.append(_of("moments of the optimiser", whole.opt.state_dict()["state"]))
+    place = whole.place_of_scheduler()
+    if place is not None:
+        parts.append(_of("scheduler", place, f"at step {place.get('last_epoch', '?')}"))
+    return parts
+
+
+def of_tree(tree: Any) -> List[Part]:
+    """A state that is the program's own."""
+    return [_of("state", tree)]
+
+
+def of_sampler(place: Any) -> Part:
+    return _of("sampler", place)
+
+
+def of_kernels(device: torch.device) -> List[Part]:
+    """What decides which bits the same step gives: the release of torch, and what it runs on."""
+    found = re.search(r"CPU capability usage: (\S+)", torch.__config__.show())
+    rows = {"torch": torch.__version__, "device": device.type}
+    if device.type == "cpu":
+        rows["ATEN_CPU_CAPABILITY"] = found.group(1) if found else "unknown"
+        rows["OMP_NUM_THREADS"] = str(torch.get_num_threads())
+    else:
+        rows["GPU"] = torch.cuda.get_device_name(device)
+        rows["CUDA"] = str(torch.version.cuda)
+    return [Part(name, _digest(value.encode()), _short(value), True)
+            for name, value in rows.items()]

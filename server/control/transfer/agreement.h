@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * How workers that own the parameters agree on the state that they begin with. Each that was there
+ * at the start of the job says what its state is made of, once. When the last of them has, the
+ * states are compared part by part. If they differ, one worker gives its state, which the leader
+ * keeps and passes on to those that have another: the worker with the newest version, and of
+ * several the one with the lowest rank. A worker that joins later has taken the state of another.
+ *
+ * A step waits for a worker for a patience, and these workers are in a step. So those that have
+ * said what they have wait for the others for half of it, and then begin without them.
+ *
+ * Control thread only. No function blocks.
+ */
+#ifndef MST_SERVER_CONTROL_TRANSFER_AGREEMENT_H
+#define MST_SERVER_CONTROL_TRANSFER_AGREEMENT_H
+
+#include "server/control/base.h"
+
+struct mst_agreement_row {
+	bool expected;                /* it was there at the start, and has not agreed or left */
+	bool missed;                  /* it is there, and the others have begun without it */
+	struct mst_state_claim *said; /* NULL: it has said nothing yet */
+};
+
+struct mst_agreement {
+	struct mst_base *base;
+
+	struct mst_agreement_row *row; /* by rank */
+	bool begun, over;              /* the job has started; nobody is expected any more */
+	uint64_t since_ns; /* when somebody was first found to wait for others; 0: never */
+	struct mst_state_claim agreed; /* over: what all have begun with */
+	bool kernels;                  /* some compute with other kernels than others */
+	uint32_t giver;                /* the rank that gives its state; MST_RANK_NONE: none */
+	uint8_t *state;                /* of that rank; NULL: nothing of it has come */
+	uint64_t bytes, have;
+	bool sends; /* somebody is being sent it */
+};
+
+/* 0 or -ENOMEM. */
+int mst_agreement_init(struct mst_agreement *a);
+void mst_agreement_fini(struct mst_agreement *a); /* accepts a zeroed one */
+
+/* The job has started: those are expected that are there now. */
+void mst_agreement_begin(struct mst_agreement *a);
+/* A worker says what its state is made of. Return: how it breaks the protocol; NULL: it does not.
+ */
+const char *mst_agreement_claim(struct mst_agreement *a, struct mst_conn *c,
+				const struct mst_state_claim *claim);
+/* Takes a piece of the state that is wanted. Return: likewise. */
+const char *mst_agreement_piece(struct mst_agreement *a, struct mst_conn *c,
+				const struct mst_handed *p);
+/* The session of a worker has ended. */
+void mst_agreement_lost(struct mst_agreement *a, uint32_t rank);
+/* Sends what there is room for, and ends a wait that is too long. */
+void mst_agreement_step(struct mst_agreement *a, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,242 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Ranks of muster.torch that begin with other states than each other, as scripts leave them: all
+begin with one of these states, and what differed is said. Afterwards their bits are the same.
+
+usage: torch_begin.py CASE --musterd MUSTERD --library LIBMUSTER
+       torch_begin.py --list
+"""
+import os
+import signal
+import zlib
+
+from base import check, main, must, until
+from server import Server
+from torch_case import Ranks, prepare, refused, together
+
+STEPS = 6
+BATCH = 4
+
+
+class Script:
+    """A training script. What a rank does on its own, the cases give."""
+
+    def __init__(self, rank, seed=1, lr=0.1, kind="Adam", own=None, model=None):
+        import torch
+        self.rank = rank
+        torch.manual_seed(seed)
+        self.model = model or torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.BatchNorm1d(5),
+                                                  torch.nn.Linear(5, 2))
+        self.opt = getattr(torch.optim, kind)(self.model.parameters(), lr=lr)
+        self.sched = torch.optim.lr_scheduler.StepLR(self.opt, 3)
+        self.own = own
+
+    def train_alone(self, steps):
+        import torch
+        for _ in range(steps):
+            self.opt.zero_grad()
+            self.model(torch.randn(BATCH, 6)).sum().backward()
+            self.opt.step()
+            self.sched.step()
+        return self
+
+    def apply(self):
+        self.opt.step()
+        self.sched.step()
+
+    def joins(self, **options):
+        import muster.torch
+        if self.own is not None:
+            options["state"] = self.own
+        else:
+            options["scheduler"] = self.sched
+        self.sync = muster.torch.Sync(self.model, self.opt, self.apply, **options)
+        return self
+
+    def steps(self, count=STEPS):
+        import torch
+        torch.manual_seed(100 + self.rank)
+        for _ in range(count):
+            self.opt.zero_grad()
+            self.model(torch.randn(BATCH, 6)).sum().backward()
+            self.sync.step(samples=BATCH)
+        return self
+
+    def trains(self):
+        """Return: a digest of what all ranks have to have the same."""
+        self.steps()
+        self.sync.close()
+        return self.digest()
+
+    def digest(self):
+        from muster import _state
+        moments = self.opt.state_dict()
+        return zlib.crc32(_state.encode([list(self.model.parameters()), moments]))
+
+
+def jobs(a, work, *words, count=3, other=()):
+    """All ranks end with the same bits, and the server has said the words; of a job in which
+    nothing differed, it has said nothing."""
+    prepare(a)
+    with Ranks(a, count, work, "--policy", "bsp", *other) as ranks:
+        said = ranks.ends()
+        log = ranks.server.said()
+    for word in words:
+        check(f"the log says {word!r}", word in log)
+    check("all ranks have the same bits", len(set(said)) == 1)
+    if not words:
+        must("begins with another state" not in log, f"something differed: {log}")
+    return said
+
+
+def all_have_the_same(a):
+    """Then nothing travels, and nothing is said."""
+    jobs(a, lambda rank, _: Script(rank).train_alone(2).joins().trains())
+
+
+def another_seed(a):
+    """The parameters are those of the lowest rank before anything is compared."""
+    jobs(a, lambda rank, _: Script(rank, seed=rank).joins().trains())
+
+
+def another_rate(a):
+    jobs(a, lambda rank, _: Script(rank, lr=0.1 * (rank + 1)).joins().trains(),
+         "rank 1 begins with another state than rank 0: lr of group 0: 0.2, and 0.1 at rank 0",
+         "rank 2 begins with another state than rank 0: lr of group 0: 0.30000000000000004")
+
+
+def moments_in_one_rank(a):
+    """As after a torch.load() of the optimiser in rank 0 alone."""
+    def work(rank, _):
+        script = Script(rank)
+        if rank == 0:
+            script.train_alone(3)
+        return script.joins().trains()
+
+    jobs(a, work, "moments of the optimiser: not those of rank 0", "scheduler: at step 0, and at "
+         "step 3 at rank 0")
+
+
+def load_in_one_rank(a):
+    """The others take its state, with its moments, its rate and its schedule."""
+    prepare(a)
+
+    def saves(_, ranks):
+        script = Script(0).joins().steps(5)
+        script.sync.save(ranks.path("saved"))
+        script.sync.close()
+        with open(ranks.path("saved"), "rb") as f:
+            return f.read()
+
+    with Ranks(a, 1, saves, "--policy", "bsp") as ranks:
+        saved = ranks.end(0)
+
+    def loads(rank, ranks):
+        script = Script(rank).joins()
+        if rank == 1:
+            with open(ranks.path("mine"), "wb") as f:
+                f.write(saved)
+            must(script.sync.load(ranks.path("mine")) == 5, "it is of another version")
+        return script.trains()
+
+    jobs(a, loads, "rank 0 begins with another state than rank 1: parameters: not those of rank 1",
+         "rank 2 begins with another state than rank 1: ", "scheduler: at step 0, and at step 5")
+
+
+def a_state_of_its_own(a):
+    """A program that says itself what its state is."""
+    def work(rank, _):
+        script, extra = Script(rank), [rank]
+        script.own = (lambda: {"extra": list(extra), "model": script.model.state_dict(),
+                               "opt": script.opt.state_dict()},
+                      lambda tree: (extra.__setitem__(slice(None), tree["extra"]),
+                                    script.model.load_state_dict(tree["model"]),
+                                    script.opt.load_state_dict(tree["opt"])))
+        return script.joins().trains() + 31 * extra[0]
+
+    jobs(a, work, "rank 2 begins with another state than rank 0: state: not those of rank 0")
+
+
+def a_server_is_lost(a):
+    """Ranks make another Sync, of another server, with versions that differ by one: all go on from
+    the newest state, moments included."""
+    prepare(a)
+    import muster
+
+    def first(rank, ranks):
+        script = Script(rank).joins()
+        try:
+            while True:
+                script.steps(1)
+                if rank == 1 and script.sync.version == 3:
+                    ranks.tell("far")
+        except muster.SessionLost:
+            pass
+        if rank == 1:  # a version further than the others, as where one hears of the end later
+            script.train_alone(1)
+            from muster import _claim
+            _claim.is_of(script.model, _claim.version_of(script.model) + 1)
+        ranks.tell(f"lost.{rank}")
+        ranks.hear("address")
+        with open(ranks.path("address")) as f:
+            os.environ["MUSTER_SERVER"] = f.read()
+        return script.joins().trains()
+
+    with Ranks(a, 3, first, "--policy", "bsp") as ranks:
+        ranks.hear("far")
+        ranks.server.kill()
+        for rank in range(3):
+            ranks.hear(f"lost.{rank}")
+        ranks.server = Server(a.musterd, "--workers", "3", "--owner", "workers", "--policy", "bsp",
+                              "--join-timeout", "300s")
+        with open(ranks.path("address.part"), "w") as f:
+            f.write(ranks.server.address)
+        os.rename(ranks.path("address.part"), ranks.path("address"))
+        said = ranks.ends()
+        check("all have the same bits", len(set(said)) == 1)
+        check("they are those of the rank that was furthest",
+              "rank 0 begins with another state than rank 1" in ranks.server.said())
+
+
+def another_optimiser(a):
+    """Its state cannot travel: the rank that has another class is refused in words."""
+    prepare(a)
+
+    def work(rank, _):
+        script = Script(rank, kind="SGD" if rank == 1 else "Adam").joins()
+        if rank == 1:
+            refused(RuntimeError, script.steps, "rank 1 cannot begin with the state of rank 0",
+                    "optimizer is Adam in it, and SGD here")
+            return None
+        return script.trains()
+
+    with Ranks(a, 3, work, "--policy", "backup:2") as ranks:
+        said = ranks.ends()
+        check("the others have the same bits", said[0] == said[2])
+
+
+def a_rank_leaves_before_it_has_begun(a):
+    """Nobody waits for it; neither for the one that is to give its state."""
+    prepare(a)
+
+    def work(rank, ranks):
+        script = Script(rank, lr=0.1 * (rank + 1)).joins()
+        if rank == 0:
+            ranks.tell("joined")
+            ranks.hear("never")
+        return script.trains()
+
+    with Ranks(a, 3, work, "--policy", "backup:2") as ranks:
+        ranks.hear("joined")
+        ranks.killed(0, signal.SIGKILL)
+        said = [ranks.end(rank) for rank in (1, 2)]
+        check("the others begin with the state of the lowest that is left", said[0] == said[1])
+        must(until(lambda: "rank 2 begins with another state than rank 1" in ranks.server.said()),
+             "it is not said")
+
+
+CASES, BY_HAND = together(
+    states=(all_have_the_same, another_seed, another_rate, moments_in_one_rank, load_in_one_rank,
+            a_state_of_its_own),
+    ends=(a_server_is_lost, another_optimiser, a_rank_leaves_before_it_has_begun))
+main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/* How workers agree on the state that they begin with, at the leader. The test plays the workers:
+ * what each says that it has, in which order, who gives, who is lost, and who is slow. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/reason.h"
+#include "server/control/transfer/agreement.h"
+#include "tests/unit/server/control/stub_stream.h"
+#include "tests/ut.h"
+
+#define WORKERS 3u
+#define PATIENCE (30 * MST_SECOND)
+#define STATE_MAX (1u << 20)
+
+/* The other end of a connection. It reads a message as soon as it has come. */
+struct peer {
+	struct mst_conn *conn;
+	unsigned char in[64 << 10];
+	size_t have;
+	uint32_t told; /* how many AGREEs have come, last */
+	struct mst_agree last;
+	char state[64 << 10]; /* what it has been given */
+	uint64_t taken, total;
+};
+
+static struct mst_server_options options;
+static struct mst_base base;
+static struct mst_agreement agreement;
+static struct peer worker[WORKERS];
+static bool present[WORKERS];
+static uint64_t now_ns;
+
+/* ---- the workers ---- */
+
+static void hear(struct peer *p, const struct mst_message *m)
+{
+	const struct mst_state_piece *piece = &m->handed.piece;
+
+	if (m->kind == MST_MSG_AGREE) {
+		p->told++;
+		p->last = m->agree;
+		return;
+	}
+	CU_ASSERT_EQUAL_FATAL(m->kind, MST_MSG_TAKE);
+	CU_ASSERT_EQUAL(m->handed.number, MST_AGREED_GIFT);
+	CU_ASSERT_EQUAL_FATAL(piece->offset, p->taken);
+	CU_ASSERT_FATAL(piece->offset + piece->length <= sizeof(p->state));
+	memcpy(p->state + piece->offset, piece->data, piece->length);
+	p->taken += piece->length;
+	p->total = piece->total;
+}
+
+static ssize_t take(struct mst_stream *s, const void *data, size_t len)
+{
+	struct peer *p = (struct peer *)s;
+	static struct mst_message m;
+	int64_t length;
+
+	len = len < sizeof(p->in) - p->have ? len : sizeof(p->in) - p->have;
+	memcpy(p->in + p->have, data, len);
+	p->have += len;
+	while ((length = mst_frame_length(p->in, p->have, NULL)) > 0 && (size_t)length <= p->have) {
+		CU_ASSERT_EQUAL_FATAL(mst_message_decode(p->in, (size_t)length, &m, NULL), 0);
+		hear(p, &m);
+		p->have -= (size_t)length;
+		memmove(p->in, p->in + length, p->have);
+	}
+	return (ssize_t)len;
+}
+
+static ssize_t nothing(struct mst_stream *s, void *data, size_t len)
+{
+	(void)s;
+	(void)data;
+	(void)len;
+	return -EAGAIN;
+}
+
+static void hang_up(struct mst_stream *s)
+{
+	((struct peer *)s)->conn = NULL;
+}
+
+static const struct mst_stream_ops stream = {
+	.send = take, .receive = nothing, .close = hang_up, STUB_STREAM
+};
+
+static void gone(void *ctx, struct mst_conn *c)
+{
+	(void)ctx;
+	(void)c;
+}
+
+static const struct mst_frontend_ops front_ops = { .gone = gone };
+
+static void joins(uint32_t rank, uint32_t incarnation)
+{
+	struct peer *p = &worker[rank];
+
+	*p = (struct peer){ .told = 0 };
+	p->conn = mst_frontend_adopt(&base.front, (struct mst_stream *)p, "10.0.0.7:5",
+				     MST_CONN_HELLO);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(p->conn);
+	mst_frontend_admit(&base.front, p->conn, (struct mst_identity){ rank, incarnation });
+	present[rank] = true;
+}
+
+static void begin(void)
+{
+	struct mst_frontend_cfg cfg = {
+		.stream = &stream, .members = WORKERS + 1, .workers = WORKERS, .ops = &front_ops
+	};
+	struct mst_reason why;
+
+	options = (struct mst_server_options){
+		.job = "test", .workers = WORKERS, .patience_ns = PATIENCE, .state_max = STATE_MAX
+	};
+	base.job = (struct mst_job){
+		.o = &options, .front = &base.front, .state = MST_JOB_RUNNING, .present = present
+	};
+	agreement = (struct mst_agreement){ .base = &base };
+	now_ns = MST_SECOND;
+	CU_ASSERT_EQUAL_FATAL(mst_agreement_init(&agreement), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, &why), 0);
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		joins(rank, 1);
+	mst_agreement_begin(&agreement);
+}
+
+static void end(void)
+{
+	mst_agreement_fini(&agreement);
+	mst_frontend_close(&base.front);
+}
+
+/* Steps until all that is queued has gone. */
+static void step(void)
+{
+	for (int i = 0; i < 8; i++) {
+		mst_agreement_step(&agreement, now_ns);
+		mst_frontend_step(&base.front, now_ns);
+	}
+}
+
+/* A worker's claim: of a version, and with a rate. */
+static const char *claims(uint32_t rank, uint64_t version, const char *rate)
+{
+	static struct mst_state_claim claim;
+	struct mst_claim_part *part = &claim.part[0];
+
+	memset(&claim, 0, sizeof(claim));
+	claim.version = version;
+	claim.count = 1;
+	(void)snprintf(part->name, sizeof(part->name), "lr");
+	(void)snprintf(part->value, sizeof(part->value), "%s", rate);
+	for (const char *at = rate; *at != '\0'; at++)
+		part->digest = part->digest * 31 + (unsigned char)*at;
+	const char *wrong = mst_agreement_claim(&agreement, worker[rank].conn, &claim);
+	step();
+	return wrong;
+}
+
+static const char *gives(uint32_t rank, uint64_t offset, const char *state, uint32_t length,
+			 uint64_t total)
+{
+	struct mst_handed piece = {
+		.piece = { .offset = offset, .total = total, .length = length, .data = state }
+	};
+	const char *wrong = mst_agreement_piece(&agreement, worker[rank].conn, &piece);
+
+	step();
+	return wrong;
+}
+
+static void is_lost(uint32_t rank)
+{
+	worker[rank].conn->left = true;
+	present[rank] = false;
+	mst_agreement_lost(&agreement, rank);
+	step();
+}
+
+static bool is_told(uint32_t rank, enum mst_agree_what what, uint32_t from)
+{
+	const struct peer *p = &worker[rank];
+
+	return p->told > 0 && p->last.what == what && p->last.from == from;
+}
+
+/* ---- cases ---- */
+
+static void equal_states_stay_where_they_are(void)
+{
+	begin();
+	CU_ASSERT_PTR_NULL(claims(2, 5, "0.1"));
+	CU_ASSERT_PTR_NULL(claims(0, 5, "0.1"));
+	CU_ASSERT_EQUAL(worker[0].told, 0); /* not before all have said what they have */
+	CU_ASSERT_PTR_NULL(claims(1, 5, "0.1"));
+	for (uint32_t rank = 0; rank < WORKERS; rank++) {
+		CU_ASSERT(is_told(rank, MST_AGREE_DONE, 0));
+		CU_ASSERT_STRING_EQUAL(worker[rank].last.why, "");
+	}
+	CU_ASSERT_EQUAL(worker[0].last.version, 5);
+	end();
+}
+
+/* The lowest rank of those with the newest version gives; one that has the same takes nothing. */
+static void newest_state_is_given_to_those_that_differ(void)
+{
+	begin();
+	(void)claims(0, 3, "0.2");
+	(void)claims(1, 4, "0.1");
+	(void)claims(2, 4, "0.1");
+	CU_ASSERT(is_told(1, MST_AGREE_GIVE, 1));
+	CU_ASSERT_EQUAL(worker[0].told + worker[2].told, 0);
+	CU_ASSERT_PTR_NULL(gives(1, 0, "whole ", 6, 11));
+	CU_ASSERT_PTR_NULL(gives(1, 6, "state", 5, 11));
+	CU_ASSERT(is_told(0, MST_AGREE_TAKE, 1));
+	CU_ASSERT_STRING_EQUAL(worker[0].last.why, "lr: 0.2, and 0.1 at rank 1");
+	CU_ASSERT_EQUAL(worker[0].taken, 11);
+	CU_ASSERT_NSTRING_EQUAL(worker[0].state, "whole state", 11);
+	CU_ASSERT(is_told(1, MST_AGREE_DONE, 1) && is_told(2, MST_AGREE_DONE, 1));
+	CU_ASSERT_EQUAL(worker[1].taken + worker[2].taken, 0);
+	end();
+}
+
+static void another_gives_where_the_giver_is_lost(void)
+{
+	begin();
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		(void)claims(rank, 0, rank == 0 ? "0.1" : rank == 1 ? "0.2" : "0.3");
+	CU_ASSERT(is_told(0, MST_AGREE_GIVE, 0));
+	CU_ASSERT_PTR_NULL(gives(0, 0, "half", 4, 8));
+	is_lost(0);
+	CU_ASSERT(is_told(1, MST_AGREE_GIVE, 1));
+	CU_ASSERT_PTR_NULL(gives(1, 0, "mine", 4, 4));
+	CU_ASSERT(is_told(2, MST_AGREE_TAKE, 1));
+	CU_ASSERT_NSTRING_EQUAL(worker[2].state, "mine", 4);
+	end();
+}
+
+static void nobody_waits_for_one_that_is_lost(void)
+{
+	begin();
+	(void)claims(0, 0, "0.1");
+	(void)claims(1, 0, "0.1");
+	is_lost(2);
+	CU_ASSERT(is_told(0, MST_AGREE_DONE, 0) && is_told(1, MST_AGREE_DONE, 0));
+	joins(2, 2); /* with the state of another, which has trained since */
+	CU_ASSERT_PTR_NULL(claims(2, 0, "0.05"));
+	CU_ASSERT(is_told(2, MST_AGREE_DONE, 2));
+	end();
+}
+
+/* Else the step would end the sessions of all, as it waits for all of them. */
+static void slow_worker_is_waited_for_half_of_patience(void)
+{
+	begin();
+	(void)claims(0, 0, "0.1");
+	(void)claims(1, 0, "0.1");
+	now_ns += PATIENCE / 2;
+	step();
+	CU_ASSERT_EQUAL(worker[0].told, 0);
+	now_ns += MST_SECOND;
+	step();
+	CU_ASSERT(is_told(0, MST_AGREE_DONE, 0) && is_told(1, MST_AGREE_DONE, 0));
+	const char *wrong = claims(2, 0, "0.3");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(wrong);
+	CU_ASSERT_PTR_NOT_NULL(strstr(wrong, "half of --patience"));
+	end();
+}
+
+static void slow_worker_with_the_same_state_goes_on(void)
+{
+	begin();
+	(void)claims(0, 0, "0.1");
+	(void)claims(1, 0, "0.1");
+	now_ns += PATIENCE;
+	step();
+	CU_ASSERT_PTR_NULL(claims(2, 0, "0.1"));
+	CU_ASSERT(is_told(2, MST_AGREE_DONE, 2));
+	end();
+}
+
+static void what_nobody_asked_for_is_refused(void)
+{
+	begin();
+	CU_ASSERT_PTR_NOT_NULL(gives(0, 0, "mine", 4, 4));
+	(void)claims(0, 0, "0.1");
+	CU_ASSERT_PTR_NOT_NULL(claims(0, 0, "0.1"));
+	(void)claims(1, 0, "0.2");
+	(void)claims(2, 0, "0.1");
+	CU_ASSERT_PTR_NOT_NULL(gives(1, 0, "mine", 4, 4));
+	CU_ASSERT_PTR_NOT_NULL(gives(0, 0, "mine", 4, STATE_MAX + 1));
+	CU_ASSERT_PTR_NULL(gives(0, 0, "mi", 2, 4));
+	CU_ASSERT_PTR_NOT_NULL(gives(0, 1, "in", 2, 4));
+	CU_ASSERT_PTR_NOT_NULL(gives(0, 2, "ne", 2, 5));
+	CU_ASSERT_PTR_NULL(gives(0, 2, "ne", 2, 4));
+	CU_ASSERT_PTR_NOT_NULL(gives(0, 4, "x", 1, 5));
+	CU_ASSERT_NSTRING_EQUAL(worker[1].state, "mine", 4);
+	end();
+}
+
+static CU_TestInfo cases[] = {
+	{ "equal states stay where they are", equal_states_stay_where_they_are },
+	{ "the newest state is given to those that differ",
+	  newest_state_is_given_to_those_that_differ },
+	{ "another gives where the giver is lost", another_gives_where_the_giver_is_lost },
+	{ "nobody waits for one that is lost", nobody_waits_for_one_that_is_lost },
+	{ "a slow worker is waited for half of patience",
+	  slow_worker_is_waited_for_half_of_patience },
+	{ "a slow worker with the same state goes on", slow_worker_with_the_same_state_goes_on },
+	{ "what nobody asked for is refused", what_nobody_asked_for_is_refused },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("agreement", cases);
+}
