@@ -149,26 +149,48 @@ static void take_record(struct mst_held *held, const struct mst_lane_record *r)
 	held->share_count = r->share_count;
 }
 
+static int read_record(struct mst_worker *w, uint64_t version)
+{
+	struct mst_lane_record copy;
+
+	memcpy(&copy, w->record, sizeof(copy));
+	if (!mst_lane_record_trim(&copy) || copy.version != version || !fits_pace(w, &copy))
+		return -EPROTO;
+	int rc = take_shares(w, &copy, (const uint8_t *)w->record + sizeof(copy));
+	if (rc == 0)
+		take_record(&w->held, &copy);
+	return rc;
+}
+
+/* The job has ended, and the servers have not kept what comes after the version that is held. They
+ * do not keep its bytes, either. */
+static bool lacks_last(const struct mst_worker *w, const struct mst_lane_answer *a)
+{
+	return a->where == MST_WHERE_KEEP && a->newest > a->version && w->cfg.in_order &&
+	       w->last != MST_VERSION_NONE;
+}
+
 /* All servers have answered. */
 static int take_version(struct mst_worker *w)
 {
 	const struct mst_lane_answer *a = &w->answer;
-	struct mst_lane_record copy;
+	bool keeps = a->where == MST_WHERE_KEEP;
 
 	w->answered = 0;
-	memcpy(&copy, w->record, sizeof(copy));
-	if (!mst_lane_record_trim(&copy) || copy.version != a->version || !fits_pace(w, &copy))
-		return -EPROTO;
-	int rc = take_shares(w, &copy, (const uint8_t *)w->record + sizeof(copy));
+	int rc = keeps && w->held.taken ? 0 : read_record(w, a->version);
 	if (rc != 0)
 		return rc;
 
-	if (a->where != MST_WHERE_KEEP) {
+	if (!keeps) {
 		w->held.where = (enum mst_where)a->where;
 		w->held.buffer = a->buffer;
+		w->held.taken = false;
+	}
+	if (lacks_last(w, a)) {
+		w->incomplete = true;
+		w->held.where = MST_WHERE_NOWHERE;
 	}
 	w->held.version = a->version;
-	take_record(&w->held, &copy);
 	if (a->newest > w->held.newest)
 		w->held.newest = a->newest;
 	w->ask = MST_ASK_ANSWERED;
@@ -204,6 +226,9 @@ int mst_worker_took(struct mst_worker *w, uint64_t version)
 		mst_worker_enter(w, MST_WORKER_WORKING);
 	w->held.version = version;
 	w->held.where = MST_WHERE_NOWHERE;
+	w->held.taken = true;
+	w->held.share_count = 0;
+	w->held.weight = 0;
 	w->given = version;
 	if (version > w->held.newest)
 		w->held.newest = version;

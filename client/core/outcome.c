@@ -93,7 +93,7 @@ int mst_worker_take(struct mst_worker *w, struct muster_outcome *out)
 
 	bool ended = w->last != MST_VERSION_NONE;
 	w->more = mst_tickets_due(&w->tickets);
-	out->finished = ended && !w->more && w->given == w->last;
+	out->finished = ended && !w->more && (w->given == w->last || w->incomplete);
 	if (w->phase == MST_WORKER_STARTING)
 		mst_worker_enter(w, MST_WORKER_WORKING);
 	if (out->finished && w->phase == MST_WORKER_WORKING)

@@ -69,6 +69,7 @@ struct mst_held {
 	struct mst_pace pace;
 	uint32_t share_count;
 	struct muster_share *share; /* [workers] */
+	bool taken; /* it came with the state of another worker: there is no record of it */
 };
 
 struct mst_worker_cfg {
@@ -108,6 +109,9 @@ struct mst_worker {
 	bool finishing; /* this worker has asked for the end of the job: wait for it */
 	bool cut;       /* a link is lost: of what it has been lent nothing comes back by itself */
 	uint64_t last;  /* the job has ended with this version; MST_VERSION_NONE: it has not */
+	/* Workers own: the job has ended, and versions that this worker lacks are gone, so that
+	 * the one that it holds is its last. */
+	bool incomplete;
 };
 
 /* @cfg: 1 to MST_SERVERS_MAX servers. 0 or -ENOMEM. */

@@ -146,6 +146,17 @@ static int time_is_over(struct mst_client_transfer *b, uint64_t wait_ns)
 			       b->session->job.rank, (double)wait_ns / (double)MST_SECOND);
 }
 
+/* Return: -ESHUTDOWN with its sentence. From now on this worker is behind no more. */
+static int job_is_over(struct mst_client_transfer *b)
+{
+	b->overcome = b->session->told.behind;
+	return mst_reason_fail(b->failure, -ESHUTDOWN,
+			       "rank %" PRIu32 ": the job has ended with version %" PRIu64
+			       ", and nobody gives a state any more: this worker stays at version "
+			       "%" PRIu64 ", with which muster_wait() brings the last outcome",
+			       b->session->job.rank, b->worker->last, b->worker->held.version);
+}
+
 int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, struct mst_gift *out)
 {
 	uint64_t deadline_ns = mst_deadline_ns(wait_ns);
@@ -156,6 +167,8 @@ int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, st
 		int rc = mst_engine_update(b->engine);
 		if (rc != 0)
 			return rc;
+		if (b->worker->incomplete)
+			return job_is_over(b);
 		if (!mst_client_transfer_is_behind(b))
 			return mst_reason_fail(b->failure, -EINVAL,
 					       "there is no state to take: this worker is not "

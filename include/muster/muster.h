@@ -33,7 +33,8 @@
  *               missing; or a version would not have been finite, and whose gradient made it so.
  *   -ESTALE     workers own: this worker lacks versions that the servers no longer keep. With
  *               options.comes_back the session goes on: muster_take_state() brings the state of
- *               another worker. Else, and where no other worker gives one, it has ended.
+ *               another worker. Else, and where no other worker gives one, it has ended. Once the
+ *               job has ended well, this is no error: the last outcome says what is lacking.
  *   -ETIMEDOUT  nothing is lost; call again. A server that has been silent for a lease is named:
  *               it stands still, or is cut off, and may come back.
  *   -EINTR      a signal came while the call slept, and its handler has run on this thread; or
@@ -217,19 +218,22 @@ struct muster_outcome {
 	uint64_t ticket;     /* the push that the verdict is about; 0: none */
 	uint64_t counted_in; /* the version with that push, published or not; 0 unless counted */
 	uint64_t version;    /* the version of `result`; the next contribution is computed on it */
-	bool fresh;    /* another version than in the outcome before; else `result` is the same */
-	bool finished; /* the job has ended: this is its last version, and no ticket is open */
+	bool fresh; /* another version than in the outcome before; else `result` is the same */
+	/* The job has ended, and no ticket is open. `version` is the last of the job, which is
+	 * `newest`. It is lower where workers own, and this worker lacks versions that the servers
+	 * no longer keep: nothing brings them any more. */
+	bool finished;
 	/* result_type[elems], read only, valid until the next push without keep, pull or wait;
 	 * options.result_into, where that was set. NULL: workers own, version 0, and no worker
-	 * offered a start state. */
+	 * offered a start state; or finished, with a `version` below `newest`. */
 	const void *result;
 	const struct muster_share
 		*set;     /* exactly who is in `version`, by rank; valid like result */
-	uint32_t set_len; /* 0 for version 0 */
+	uint32_t set_len; /* 0 for version 0, and for one that muster_take_state() brought */
 	double weight;    /* samples in `version` */
 	struct muster_orders orders;
 	/* The newest version that this worker has heard of: `version`, or a later one, so that it
-	 * is behind by the difference. */
+	 * is behind by the difference. If finished: the last version of the job. */
 	uint64_t newest;
 };
 /* clang-format off */
@@ -537,11 +541,15 @@ int muster_give_state(struct muster *m, const void *state, size_t bytes);
  * @version: that it is of. This worker has that version now, as if an outcome had brought it:
  *       muster_wait() brings the one after it. That is so after muster_start() too, which is not
  *       called again.
- * What has been pushed gets its verdicts as ever. If the job is faster than this worker takes and
- * applies, muster_wait() returns -ESTALE again; after the second time in a row the session ends.
+ * What has been pushed gets its verdicts as ever. If the job makes more versions than it keeps
+ * (musterd --history and --catch-up) before this worker has taken the state, muster_wait() returns
+ * -ESTALE again, and this call brings a newer state, as often as that happens. The server's log
+ * says so each time.
  * Blocks at most wait_ms. Return: 0; -EINVAL there is none to take; -ETIMEDOUT and -EINTR call
- * again; -ESTALE the session has ended, because no other worker gave a state, or the job was too
- * fast, or has ended meanwhile; shared errors.
+ * again; -ESHUTDOWN the job has ended meanwhile, and no state comes: muster_wait() brings the last
+ * outcome, of the version that this worker has; -ESTALE the session has ended, because no other
+ * worker gave a state, or this one did not take it within two patiences (musterd --patience), or
+ * has joined, and the job has ended before it had a state; shared errors.
  */
 int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint64_t *version);
 /**

@@ -151,30 +151,101 @@ def nobody_waits_for_who_is_behind(a):
 
 
 def outrun_by_the_job(a):
-    """Twice the job makes more versions than are kept: that worker is refused in words, and only
-    that worker."""
+    """Again and again the job makes more versions than are kept before that worker has taken the
+    state: it gets a newer one each time, the log says so, and in the end it is back."""
     options = ("--owner", "workers", "--history", "2", "--catch-up", "2", "--patience", "60s",
                *CALM)
     with Run(a, 3, *options) as job:
         job.start(3)
         job.kill(2)
-        slow = job.work(2, f"lag={job.path('take')}")
-        with open(job.path("take.3"), "w"):  # it is refused by then
-            pass
-        for n in (1, 2):
+        job.work(2, f"lag={job.path('take')}")
+        for n in range(4, 1000):  # from then on it takes them at once
+            with open(job.path(f"take.{n}"), "w"):
+                pass
+        for n in (1, 2, 3):
             must(until(lambda n=n: job.server.said().count("rank 2 comes back with the state") >= n,
                        HANG_S), job.server.said())
             job.goes_on(40)
             with open(job.path(f"take.{n}"), "w"):
                 pass
-        must(slow.end(SECONDS)[0] == 3, "it was not refused:", job.lines(2, 2)[-3:],
-             job.server.said()[-3000:])
-        error = job.has(2, 2, "error ")[-1]
-        must(error.startswith(f"error -{errno.ESTALE} ") and "more than the 4 versions" in error,
-             error)
-        must(len(job.has(2, 2, "took ")) == 2, job.lines(2, 2))
-        job.goes_on()
+        job.is_back(2, 2)
+        said = job.server.said()
+        for n in (1, 2, 3):
+            must(re.search(r"rank 2 gets a newer state: .* more than the 4 versions .* \("
+                           rf"{n} in a row; raise --catch-up, now 2, or --history, now 2\)", said),
+                 n, said)
+        check("it has taken four states", len(job.has(2, 2, "took ")) >= 4)
         job.is_alike()
+
+
+def finished(job, rank, session=1):
+    """The version that it has at the end, the last of the job, and what else it says."""
+    said = re.match(r"finished (\d+) of (\d+)(.*)", job.lines(rank, session)[-1])
+    must(said, job.lines(rank, session)[-3:])
+    return int(said[1]), int(said[2]), said[3]
+
+
+class Held(Run):
+    """Of three ranks, rank 2 stands still from version 1 on, and the others have made 30 more. So
+    neither of these can have been outrun."""
+
+    def __init__(self, a, *words, takes_later=False):
+        super().__init__(a, 3, "--policy", "backup:2", *FAR)
+        enough = f"until={self.path('enough')}"
+        for rank in range(2):
+            self.work(rank, enough, *words)
+        self.work(2, enough, f"hold={self.path('hold')}", "hold_at=1",
+                  *([f"hold_take={self.path('take')}"] if takes_later else []))
+        self.reaches(2, 1, 1)
+        self.reaches(0, 1, self.newest(2) + 30)
+
+    def let(self, what="hold"):
+        with open(self.path(what), "w"):
+            pass
+
+    def others_end(self):
+        self.end_job()
+        must([self.worker[rank].end(SECONDS)[0] for rank in (0, 1)] == [0, 0], self.server.said())
+
+
+def behind_when_the_job_ends(a):
+    """A rank that lacks versions which are gone hears of the end as all do, without an error, and
+    knows that it has not the last version."""
+    with Held(a) as job:
+        job.others_end()
+        job.let()
+        must(job.worker[2].end(SECONDS)[0] == 0, job.lines(2, 1)[-3:], job.server.said())
+        has, last, more = finished(job, 2)
+        check(f"it has version {has} of {last}{more}", has < last and more
+              and finished(job, 0) == (last, last, "") and not job.has(2, 1, "error "))
+        must(job.server.end(SECONDS)[0] == 0, job.server.said())
+
+
+def waits_for_a_state_when_the_job_ends(a):
+    """Nobody gives one any more: muster_take_state() says so, and the last outcome comes."""
+    with Held(a, "silent=1") as job:
+        job.let()
+        job.says(2, 1, "stale")
+        job.others_end()
+        must(job.worker[2].end(SECONDS)[0] == 0, job.lines(2, 1)[-3:], job.server.said())
+        has, last, _ = finished(job, 2)
+        errors = job.has(2, 1, "error ")
+        check(f"it is told: {errors}", len(errors) == 1 and has < last and errors[0].startswith(
+            f"error -{errno.ESHUTDOWN} rank 2: the job has ended with version {last}"))
+
+
+def is_sent_a_state_when_the_job_ends(a):
+    """It takes it, and has all versions after it, though nobody else is there any more."""
+    with Held(a, takes_later=True) as job:
+        job.let()
+        must(until(lambda: "rank 2 comes back with the state" in job.server.said(), HANG_S),
+             job.server.said())
+        job.goes_on()
+        job.others_end()
+        job.let("take")
+        must(job.worker[2].end(SECONDS)[0] == 0, job.lines(2, 1)[-3:], job.server.said())
+        check(f"it has the last version: {finished(job, 2)}", finished(job, 2) == finished(job, 0)
+              and job.has(2, 1, "version ")[-1] == job.has(0, 1, "version ")[-1])
 
 
 def donor_killed_while_it_gives(a):
@@ -347,9 +418,11 @@ def hostile(a):
 
 if __name__ == "__main__":
     main(cases(killed_at_any_point, stopped_for_longer_than_the_history,
-               nobody_waits_for_who_is_behind, outrun_by_the_job, donor_killed_while_it_gives,
-               taker_killed_while_it_takes, donor_that_lies, two_at_once,
-               straggler_with_a_history_of_two, too_large_or_none, too_large_for_the_server,
+               nobody_waits_for_who_is_behind, outrun_by_the_job, behind_when_the_job_ends,
+               waits_for_a_state_when_the_job_ends, is_sent_a_state_when_the_job_ends,
+               donor_killed_while_it_gives, taker_killed_while_it_takes, donor_that_lies,
+               two_at_once, straggler_with_a_history_of_two, too_large_or_none,
+               too_large_for_the_server,
                nobody_gives, who_does_not_come_back, hostile),
          "musterd", "muster", "transfer", "transfer-lie",
          clock=("hostile",))  # a caller has five seconds for its hello

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import sys
+import warnings
 import weakref
 from collections import deque
 from typing import (Any, Callable, ContextManager, Deque, Iterable, Iterator, List, NamedTuple,
@@ -68,7 +69,9 @@ class Round:
 class Rank:
     """What Sync and Served have in common. They say what an outcome brings.
 
-    finished: the job has ended. version: which all parameters are of."""
+    finished: the job has ended. complete: it has, and version is its last; False at a rank that was
+    so far behind that the server no longer had the versions that it lacked. version: which all
+    parameters are of."""
 
     _owner = ""  # of Worker
     _worker: Worker  # once it has joined
@@ -82,7 +85,7 @@ class Rank:
         self._layout = Layout(self._bare, marks)
         self._device = _device.of(self._layout.device)
         self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire)
-        self.finished = self._finishing = False
+        self.finished = self.complete = self._finishing = False
         self.version = 0
         self._keep_local = False
         self._stale_slot = False  # what was handed over of the contribution is to be given up
@@ -392,9 +395,19 @@ class Rank:
             this.out = None
         self._over()
         self.finished = this.out.finished
+        if self.finished:
+            self._ended(this.out)
         done = Step(this.verdict, self.version, max(0, this.versions - 1), this.out.set)
         self._round = Round(self._worker.ticket)
         return done
+
+    def _ended(self, out: Outcome) -> None:
+        self.complete = self.version >= out.newest
+        if not self.complete:
+            warnings.warn(f"rank {self.rank}: the job has ended with version {out.newest}, and its "
+                          f"server no longer had the versions after {self.version}, which this "
+                          "rank has (musterd --history): complete is False here; another rank has "
+                          "the last version", RuntimeWarning, stacklevel=4)
 
     # ---- the job ----
 

@@ -51,8 +51,10 @@ class Sync(Rank):
     as those of BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
     In a job that is running, the constructor takes the state of another rank instead: so a rank
     that was killed comes back when it is started again. So does one that has fallen behind the
-    versions that the servers keep, in step(). Any rank gives its state in step(), where it calls
-    get() and copies the bytes; if that fails, it warns, and another rank is asked.
+    versions that the servers keep, in step(), as often as it has to; if the job has ended by then,
+    it stays at its version, with a warning, and complete is False. Any rank gives its state in
+    step(), where it calls get() and copies the bytes; if that fails, it warns, and another rank is
+    asked.
     Raises TypeError or ValueError in words where a model will not do, and the errors of Worker. One
     thread uses a Sync, which must be the one that calls backward()."""
 
@@ -89,6 +91,7 @@ class Sync(Rank):
         self._before = _claim.version_of(self._bare)  # versions that this state has from other jobs
         self._parts: Callable[[], List[Part]] = (
             (lambda: _claim.of_tree(self._get())) if state else lambda: _claim.of_whole(whole))
+        self._states = 0  # that were set, one after the other, since a version was applied
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,
                                   wait_timeout=wait_timeout, start_version=self._before)
@@ -237,6 +240,7 @@ class Sync(Rank):
                     self._sampler.version(out.set)
                 self._apply()
                 this.versions += 1
+                self._states = 0
         self._offer_state()
 
     @contextlib.contextmanager
@@ -315,6 +319,10 @@ class Sync(Rank):
                                          "--state-max, which muster status shows")
                 self._leave()
                 raise Stale(e.errno, self._why_closed) from e
+            except Error as e:
+                if e.errno != errno.ESHUTDOWN:
+                    raise
+                return  # the job has ended, and wait() says with which version
         version, raw = self._taken
         try:
             self._set_state(self._read_state(raw), version)
@@ -324,6 +332,12 @@ class Sync(Rank):
             raise RuntimeError(f"rank {self.rank} cannot go on with the state of another rank, of "
                                f"version {version}: {_said(e)}") from e
         self._taken, self._came_back, self._agreed = None, True, True
+        self._states += 1
+        if self._states > 1 and self._states & (self._states - 1) == 0:  # 2, 4, 8
+            warnings.warn(f"rank {self.rank} has taken the states of other ranks {self._states} "
+                          f"times in a row, the last of version {version}: the job makes versions "
+                          "faster than this rank takes a state (musterd --catch-up, --history)",
+                          RuntimeWarning, stacklevel=3)
 
     def save(self, path: Any) -> None:
         """Writes the state of this version to a file, which is there whole or not at all, also if

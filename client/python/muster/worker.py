@@ -146,7 +146,9 @@ class Outcome:
     alpha: float
     push_every: int
     fetch_every: int
-    newest: int  # the newest version that this worker has heard of: `version`, or a later one
+    # The newest version that this worker has heard of: `version`, or a later one. If finished, the
+    # last of the job, which a worker that owns parameters may lack.
+    newest: int
     more: bool  # another outcome is ready: wait() again at once
 
 
@@ -550,8 +552,9 @@ class Worker:
     def take_state(self) -> Tuple[int, bytes]:
         """After Stale: the state of another worker, and its version, which this worker has then;
         wait() brings the one after it. Waits at most wait_timeout, then raises Timeout: call
-        again. Raises Stale where no other worker gave one, or the job was too fast or has ended:
-        the session is over then."""
+        again. Raises Stale where no other worker gave one, or this one has joined and the job has
+        ended: the session is over then. Raises Error with ESHUTDOWN where the job has ended, and
+        wait() brings the last outcome, of the version that this worker has."""
         if self._answer is None or not isinstance(self._answer.out, _library.Taken):
             self._nothing_waits()
             self._results.end()

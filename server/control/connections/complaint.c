@@ -15,6 +15,7 @@ static const char *const what_more[] = {
 	[MST_COMPLAINT_REQUEST] = "link requests had no valid token",
 	[MST_COMPLAINT_ORIGIN] = "link requests came from addresses that nobody had announced",
 	[MST_COMPLAINT_STATE] = "states were larger than --state-max",
+	[MST_COMPLAINT_OUTRUN] = "states were too old when their workers had taken them",
 };
 
 void mst_complaints_init(struct mst_complaints *c)

@@ -133,14 +133,19 @@ void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *los
 			"gave none, was lost, or took longer than two patiences (%.3g s)",
 			rank, o->history, 2 * seconds(o->patience_ns));
 		break;
-	case MST_EVICT_OUTRUN:
-		mst_reason_set(
-			out,
-			"rank %" PRIu32 " cannot catch up: before it had the state of another "
-			"worker, the job had made more than the %" PRIu32
-			" versions that it keeps for that (raise --catch-up), or two patiences "
-			"were over (%.3g s; raise --patience)",
-			rank, o->history + o->catch_up, 2 * seconds(o->patience_ns));
+	case MST_EVICT_UNTAKEN:
+		mst_reason_set(out,
+			       "rank %" PRIu32 " is behind the history of %" PRIu32
+			       " versions, and has not taken the state of another worker that it "
+			       "was sent for two patiences (%.3g s; raise --patience)",
+			       rank, o->history, 2 * seconds(o->patience_ns));
+		break;
+	case MST_EVICT_TOO_LATE:
+		mst_reason_set(out,
+			       "rank %" PRIu32
+			       " has joined too late: the job ended before it had the state of "
+			       "another worker",
+			       rank);
 		break;
 	}
 }

@@ -147,6 +147,22 @@ static void say_number(struct mst_state_transfer *h, struct mst_conn *c, enum ms
 	mst_frontend_send(&h->base->front, c, m);
 }
 
+/* The worker asks for a newer state, again and again: so somebody is to know that it does, and what
+ * would help. */
+static void note_outrun(struct mst_state_transfer *h, const struct mst_notice *notice)
+{
+	const struct mst_server_options *o = h->base->job.o;
+
+	mst_complain(&h->base->front.complaints, MST_COMPLAINT_OUTRUN,
+		     "rank %" PRIu32 " gets a newer state: when it had taken the last one, the job "
+		     "had made more than the %" PRIu32
+		     " versions that it keeps for that, and is at "
+		     "version %" PRIu64 " now (%" PRIu64 " in a row; raise --catch-up, now %" PRIu32
+		     ", or --history, now %" PRIu32 ")",
+		     notice->who.rank, o->history + o->catch_up, notice->state.version,
+		     notice->state.number, o->catch_up, o->history);
+}
+
 static void want(struct mst_state_transfer *h, struct mst_conn *c, const struct mst_notice *notice)
 {
 	drop(h);
@@ -176,6 +192,8 @@ bool mst_state_transfer_notice(struct mst_state_transfer *h, const struct mst_no
 
 	switch (notice->kind) {
 	case MST_NOTE_BEHIND:
+		if (notice->state.number > 0)
+			note_outrun(h, notice);
 		if (c != NULL)
 			say_number(h, c, MST_MSG_BEHIND, notice->state.version);
 		return true;

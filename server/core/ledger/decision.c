@@ -10,7 +10,8 @@ int mst_evict_error(enum mst_evict_why why)
 		return 0;
 	case MST_EVICT_STALE:
 	case MST_EVICT_NO_STATE:
-	case MST_EVICT_OUTRUN:
+	case MST_EVICT_UNTAKEN:
+	case MST_EVICT_TOO_LATE:
 		return -ESTALE;
 	case MST_EVICT_INVALID:
 		return -EPROTO;

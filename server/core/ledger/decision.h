@@ -70,8 +70,9 @@ enum mst_evict_why {
 	MST_EVICT_INVALID,  /* the worker broke the protocol */
 	MST_EVICT_STALE,    /* workers own: the version it needs next is older than the history */
 	MST_EVICT_NO_STATE, /* the same, and no worker has given its state */
-	MST_EVICT_OUTRUN,   /* the same, and the job was faster than the worker took states */
+	MST_EVICT_UNTAKEN,  /* the same, and it has not taken the state in time */
 	MST_EVICT_ASKED,    /* an operator has asked for it; for the rule, the worker is lost */
+	MST_EVICT_TOO_LATE, /* workers own: it joined, and the job ended before it had a version */
 };
 
 enum mst_finish_why {
@@ -168,7 +169,9 @@ struct mst_decision {
 			uint64_t version;
 		} finish;
 		struct {
-			uint64_t number;  /* WANT, HAND: of the asking */
+			/* WANT, HAND: of the asking; BEHIND: how many states in a row were too old
+			 * for this worker when it had taken them */
+			uint64_t number;
 			uint64_t version; /* BEHIND: the newest; HAND: of the state */
 		} state;
 	};

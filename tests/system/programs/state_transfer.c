@@ -6,7 +6,7 @@
  *
  * It writes to LOG.RANK.INCARNATION a line for each thing that happens: "version V CHECKSUM" when
  * it has applied a version, "stale", "took V BYTES", "gave V in MS ms, MS ms of a processor",
- * "error RC SENTENCE", "finished V".
+ * "error RC SENTENCE", "finished V of LAST".
  *
  *   elems=N        the vector
  *   pad=BYTES      its state is so much longer
@@ -209,6 +209,10 @@ static int come_back(void)
 	do
 		rc = muster_take_state(self.muster, &state, &bytes, &version);
 	while (rc == -ETIMEDOUT || rc == -EINTR);
+	if (rc == -ESHUTDOWN) { /* muster_wait() brings the last outcome */
+		(void)complain(rc);
+		return 0;
+	}
 	if (rc != 0)
 		return complain(rc);
 	if (bytes != self.bytes + self.pad) {
@@ -288,7 +292,8 @@ static int run(void)
 		if (self.until != NULL && rank == self.teller && is_there(self.until))
 			(void)muster_finish(self.muster, "enough");
 	}
-	(void)fprintf(self.out, "finished %" PRIu64 "\n", self.state->version);
+	(void)fprintf(self.out, "finished %" PRIu64 " of %" PRIu64 "%s\n", self.state->version,
+		      o.newest, o.result == NULL ? ", without a result" : "");
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/behind.h"
 #include "server/core/ledger/state/late.h"
+#include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
 #include "server/core/ledger/state/trigger.h"
 
@@ -55,8 +56,11 @@ static bool rests_on_open_step(const struct mst_ledger *l, const struct mst_memb
 static enum mst_wait waits_for(const struct mst_ledger *l, const struct mst_member *m,
 			       const struct view *view)
 {
-	if (l->phase == MST_PHASE_ENDED && mst_member_takes_part(m))
-		return l->store.newest != MST_VERSION_NONE ? MST_WAIT_TRIAL : MST_WAIT_ITSELF;
+	if (l->phase == MST_PHASE_ENDED && mst_member_takes_part(m)) {
+		/* what comes after the state that it is being sent is kept, as no commit follows */
+		bool waits = m->behind == MST_BEHIND_TAKES || l->store.newest == MST_VERSION_NONE;
+		return waits ? MST_WAIT_ITSELF : MST_WAIT_TRIAL;
+	}
 	if (l->phase != MST_PHASE_RUNNING || mst_behind_holds(m) || !mst_member_awaits_answer(m))
 		return MST_WAIT_ITSELF;
 	if (m->behind == MST_BEHIND_CATCHES) /* no step waits for it, and it waits for none */
@@ -155,6 +159,30 @@ static bool lacks_state(const struct mst_ledger *l, const struct mst_member *m)
 	       l->phase == MST_PHASE_RUNNING && somebody_gives(l, m);
 }
 
+/* The job has ended, and the version that the member needs next is gone: it keeps what it has, and
+ * is told of the newest, so that it knows. One that has no version has nothing to keep. */
+static void answer_without(struct mst_ledger *l, struct mst_member *m)
+{
+	uint32_t buffer;
+
+	if (m->ask.have == MST_VERSION_NONE) {
+		mst_life_lose(l, m, MST_EVICT_TOO_LATE);
+		return;
+	}
+	bool found = mst_store_find(&l->store, l->store.newest, &buffer);
+	MST_ASSERT(found);
+	struct mst_decision *d = mst_decide(l, MST_DO_RELEASE, m);
+	d->answer.number = m->ask.number;
+	d->answer.version = m->ask.have;
+	d->answer.newest = l->store.newest;
+	d->answer.buffer = buffer; /* nothing of it is given */
+	d->answer.where = MST_WHERE_KEEP;
+	m->asks = false;
+	m->owes = false;
+	m->behind = MST_UP_TO_DATE;
+	mst_changed(l, m);
+}
+
 static void answer(struct mst_ledger *l, struct mst_member *m)
 {
 	uint64_t version = version_due(l, m);
@@ -163,7 +191,10 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	MST_ASSERT(m->asks && (m->judged >= m->ask_after || l->phase == MST_PHASE_ENDED));
 	if (mst_behind_holds(m) || lacks_state(l, m) ||
 	    !mst_store_find(&l->store, version, &buffer)) {
-		mst_behind_lacks(l, m);
+		if (l->phase == MST_PHASE_ENDED)
+			answer_without(l, m);
+		else
+			mst_behind_lacks(l, m);
 		return;
 	}
 	enum mst_where where = place_of(l, m, version, buffer);

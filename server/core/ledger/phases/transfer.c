@@ -251,7 +251,7 @@ static void look_at_takers(struct mst_ledger *l)
 	FOR_BEHIND(l, m)
 	{
 		if (m->behind == MST_BEHIND_TAKES && is_over(l, m))
-			mst_life_lose(l, m, MST_EVICT_OUTRUN);
+			mst_life_lose(l, m, MST_EVICT_UNTAKEN);
 		else
 			takes |= m->behind == MST_BEHIND_TAKES;
 	}

@@ -4,9 +4,6 @@
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
 
-/* The job may outrun a worker so many times in a row. The first may have been its donor's fault. */
-#define OUTRUN_MAX 2u
-
 void mst_behind_enter(struct mst_ledger *l, struct mst_member *m, enum mst_behind behind)
 {
 	m->behind = behind;
@@ -16,20 +13,20 @@ void mst_behind_enter(struct mst_ledger *l, struct mst_member *m, enum mst_behin
 
 void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m)
 {
-	bool again = m->behind == MST_BEHIND_CATCHES;
-
-	m->outrun += again;
-	if (!m->comes_back || l->phase != MST_PHASE_RUNNING || l->end_due) {
+	if (l->end_due) { /* it is answered when the job has ended, as all are */
+		mst_waits_for(&l->waits, m, MST_WAIT_ITSELF);
+		return;
+	}
+	if (!m->comes_back) {
 		mst_life_lose(l, m, MST_EVICT_STALE);
 		return;
 	}
-	if (m->outrun >= OUTRUN_MAX) {
-		mst_life_lose(l, m, MST_EVICT_OUTRUN);
-		return;
-	}
+	m->outrun += m->behind == MST_BEHIND_CATCHES;
 	m->rostered = false;
 	mst_behind_enter(l, m, MST_BEHIND_WAITS);
-	mst_decide(l, MST_DO_BEHIND, m)->state.version = l->store.newest;
+	struct mst_decision *d = mst_decide(l, MST_DO_BEHIND, m);
+	d->state.version = l->store.newest;
+	d->state.number = m->outrun;
 	mst_life_wake_if_alone(l);
 }
 

@@ -8,7 +8,7 @@
 
 #include "server/core/ledger/state/state.h"
 
-/* The version that @m needs next is gone. */
+/* The version that @m needs next is gone, in a job that runs. */
 void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m);
 /* @m gets the newest version, or has it already. If @m was catching up, it is up to date now. */
 void mst_behind_reached(struct mst_ledger *l, struct mst_member *m);

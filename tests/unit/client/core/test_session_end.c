@@ -65,6 +65,44 @@ static void every_version_before_the_last_is_handed_out(void)
 	session_end();
 }
 
+/* What the servers have kept of that version may be gone. */
+static void whoever_lacks_the_last_version_ends_with_what_it_has(void)
+{
+	session_begin_working(&own);
+	session_fill_and_push(true);
+	session_fill_and_push(false);
+	CU_ASSERT_EQUAL(mst_worker_ended(&session_worker, 9), 0);
+	const struct mst_lane_answer keep = { session_worker.ask_number, 0, 9, MST_WHERE_KEEP, 1 };
+	CU_ASSERT_EQUAL(session_answer_of(&keep, 0, 0), 0);
+	CU_ASSERT_EQUAL(session_take(), 1);
+	CU_ASSERT(session_out.ticket == 1 && !session_out.finished);
+	CU_ASSERT_EQUAL(session_take(), 0);
+	CU_ASSERT_EQUAL(session_out.ticket, 2);
+	CU_ASSERT_EQUAL(session_out.version, 0);
+	CU_ASSERT_EQUAL(session_out.newest, 9);
+	CU_ASSERT(session_out.finished && !session_out.fresh);
+	CU_ASSERT_EQUAL(session_worker.held.where, MST_WHERE_NOWHERE);
+	CU_ASSERT_EQUAL(session_worker.phase, MST_WORKER_OVER);
+	session_end();
+}
+
+/* In the place of records lies that of the version before the state. */
+static void one_that_has_taken_a_state_may_keep_that_version(void)
+{
+	const struct mst_lane_record before = { .version = 0, .size = MST_RECORD_SIZE };
+
+	session_begin_working(&own);
+	mst_worker_pull(&session_worker, &session_asked);
+	CU_ASSERT_EQUAL(mst_worker_took(&session_worker, 5), 0);
+	CU_ASSERT_EQUAL(mst_worker_ended(&session_worker, 9), 0);
+	const struct mst_lane_answer keep = { session_worker.ask_number, 5, 9, MST_WHERE_KEEP, 1 };
+	CU_ASSERT_EQUAL(mst_worker_answered(&session_worker, 0, &keep, &before), 0);
+	CU_ASSERT_EQUAL(session_take(), 0);
+	CU_ASSERT(session_out.finished && session_out.version == 5 && session_out.newest == 9);
+	CU_ASSERT_EQUAL(session_out.set_len, 0);
+	session_end();
+}
+
 static void an_answer_that_came_before_the_end_is_renewed(void)
 {
 	session_begin_working(&async);
@@ -306,6 +344,10 @@ static CU_TestInfo cases[] = {
 	{ "after the end the last version is fetched", the_last_version_is_fetched },
 	{ "workers own: every version before the last is handed out",
 	  every_version_before_the_last_is_handed_out },
+	{ "workers own: whoever lacks the last version ends with what it has",
+	  whoever_lacks_the_last_version_ends_with_what_it_has },
+	{ "one that has taken a state may keep that version",
+	  one_that_has_taken_a_state_may_keep_that_version },
 	{ "an answer that came before the end is renewed",
 	  an_answer_that_came_before_the_end_is_renewed },
 	{ "whoever has the last version waits for no answer",

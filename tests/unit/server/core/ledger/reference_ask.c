@@ -110,6 +110,16 @@ static bool waits_for_room(const struct reference *r, const struct session *s, u
 	return r->cfg.sent && moves && !r->finished && !leaves_two(r, version);
 }
 
+/* The version that it needs is gone. Return: the job has ended, and it keeps what it has. */
+static bool lacks(struct reference *r, struct session *s)
+{
+	if (!is_ending(r))
+		session_end(r, s, MST_EVICT_STALE);
+	else if (r->finished && s->ask.have == MST_VERSION_NONE)
+		session_end(r, s, MST_EVICT_TOO_LATE);
+	return r->finished && !s->ended;
+}
+
 static void answer(struct reference *r, struct session *s)
 {
 	uint64_t newest = reference_newest(r), version = newest;
@@ -118,10 +128,10 @@ static void answer(struct reference *r, struct session *s)
 		version = s->ask.have == MST_VERSION_NONE ? 0
 			  : s->ask.have < newest          ? s->ask.have + 1
 							  : newest;
-		if (!version_held(r, version)) {
-			session_end(r, s, MST_EVICT_STALE);
+		if (!version_held(r, version) && !lacks(r, s))
 			return;
-		}
+		if (!version_held(r, version))
+			version = s->ask.have;
 	}
 	if (waits_for_room(r, s, version))
 		return;

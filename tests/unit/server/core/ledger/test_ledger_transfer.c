@@ -118,8 +118,6 @@ static void one_that_joins_late_gets_a_state_and_what_follows(void)
 	job_close(&j);
 }
 
-/* Without the pin, the version after the state would be gone. The donor may have been slow, so
- * another is asked the second time. */
 /* The versions are there, but not the moments that an optimiser may have begun with. */
 static void one_that_joins_late_takes_a_state_though_no_version_is_gone(void)
 {
@@ -151,25 +149,30 @@ static void one_that_joins_late_where_nobody_can_give_gets_the_versions(void)
 	job_close(&j);
 }
 
+/* Without the pin, the version after the state would be gone. The donor may have been slow, so
+ * another is asked each time. The worker is never refused for it: a busy host is no fault. */
 static void no_more_versions_are_pinned_than_there_are_buffers_for(void)
 {
 	struct ledger_job j;
 
 	begin_lost(&j);
+	for (uint64_t outrun = 1; outrun <= 5; outrun++) {
+		uint64_t number = asked(&j)->state.number, version = job_version(&j);
+		uint32_t donor = asked(&j)->who.rank;
+		given(&j, donor, number, version);
+		versions(&j, 2, 6); /* 5 are kept */
+		taken(&j, 2, number, version);
+		CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1 + outrun);
+		CU_ASSERT_EQUAL(job_last(&j, MST_DO_BEHIND, 2)->state.number, outrun);
+		CU_ASSERT_EQUAL(job_last(&j, MST_DO_BEHIND, 2)->state.version, job_version(&j));
+		CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 1 + outrun);
+		CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
+	}
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 1); /* of the session that was lost */
 	uint64_t number = asked(&j)->state.number, version = job_version(&j);
-	uint32_t donor = asked(&j)->who.rank;
-	given(&j, donor, number, version);
-	versions(&j, 2, 6); /* 5 are kept */
-	taken(&j, 2, number, version);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 2);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 2);
-	CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
-	version = job_version(&j);
-	number = asked(&j)->state.number;
 	given(&j, asked(&j)->who.rank, number, version);
-	versions(&j, 2, 6);
 	taken(&j, 2, number, version);
-	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_OUTRUN));
+	CU_ASSERT_FALSE(job_member(&j, 2).behind);
 	job_close(&j);
 }
 
@@ -443,14 +446,121 @@ static void with_nobody_left_to_give_the_job_ends(void)
 	job_close(&j);
 }
 
-static void when_the_job_ends_nobody_waits_for_a_state(void)
+/* It has joined, and has nothing. */
+static void who_has_no_version_when_the_job_ends_is_refused(void)
 {
 	struct ledger_job j;
 
 	begin_lost(&j);
 	job_tell(&j, 0, MST_EV_FINISH);
-	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_STALE));
+	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_TOO_LATE));
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_ASKED));
+	job_close(&j);
+}
+
+/* Of three workers, rank 2 is still at version 0 when the others have made eight. */
+static void begin_slow(struct ledger_job *j)
+{
+	struct mst_ledger_cfg cfg = owns("backup:1", 3);
+
+	begin(j, &cfg);
+	versions(j, 2, 8);
+}
+
+/* Rank 2 keeps version 0, and hears of the newest. No session has ended. */
+static void check_ends_in_order(const struct ledger_job *j)
+{
+	const struct mst_decision *d = job_last(j, MST_DO_RELEASE, 2);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	CU_ASSERT_EQUAL(d->answer.where, MST_WHERE_KEEP);
+	CU_ASSERT_EQUAL(d->answer.version, 0);
+	CU_ASSERT_EQUAL(d->answer.newest, job_version(j));
+	CU_ASSERT_EQUAL(d->answer.number, j->worker[2].asks);
+	CU_ASSERT_FALSE(job_member(j, 2).behind);
+	CU_ASSERT_EQUAL(job_count(j, MST_DO_EVICT, -1), 0);
+}
+
+static void who_waits_for_a_state_when_the_job_ends_keeps_what_it_has(void)
+{
+	struct ledger_job j;
+
+	begin_slow(&j);
+	job_ask(&j, 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
+	job_tell(&j, 0, MST_EV_FINISH);
+	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_ASKED));
+	check_ends_in_order(&j);
+	job_close(&j);
+}
+
+static void who_is_behind_after_the_end_keeps_what_it_has(void)
+{
+	struct ledger_job j;
+
+	begin_slow(&j);
+	job_tell(&j, 0, MST_EV_FINISH);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 0);
+	job_ask(&j, 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 0);
+	check_ends_in_order(&j);
+	job_close(&j);
+}
+
+/* Nobody would give a state any more, and the last version is still being made. */
+static void who_is_behind_while_the_job_ends_waits_for_the_end(void)
+{
+	struct ledger_job j;
+
+	begin_slow(&j);
+	j.unsettled = true;
+	job_tell(&j, 0, MST_EV_FINISH);
+	job_ask(&j, 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 0);
+	job_settled(&j, 0);
+	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_ASKED));
+	check_ends_in_order(&j);
+	job_close(&j);
+}
+
+static void who_cannot_take_states_keeps_what_it_has_too(void)
+{
+	struct mst_ledger_cfg cfg = owns("backup:1", 3);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	versions(&j, 2, 8);
+	job_forget(&j);
+	job_tell(&j, 0, MST_EV_FINISH);
+	job_ask(&j, 2);
+	check_ends_in_order(&j);
+	job_close(&j);
+}
+
+/* The state is in the leader's memory, and what comes after it is kept. */
+static void who_is_sent_a_state_when_the_job_ends_gets_all_that_follows(void)
+{
+	struct ledger_job j;
+
+	begin_slow(&j);
+	job_ask(&j, 2);
+	uint64_t number = asked(&j)->state.number, version = job_version(&j);
+	given(&j, asked(&j)->who.rank, number, version);
+	versions(&j, 2, 3);
+	job_tell(&j, 0, MST_EV_FINISH);
+	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_ASKED));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 0); /* its memory stays */
+	taken(&j, 2, number, version);
+	for (uint64_t v = version + 1; v <= version + 3; v++) {
+		CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, v);
+		CU_ASSERT_NOT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.where, MST_WHERE_KEEP);
+		job_answered(&j, 2);
+		job_ask(&j, 2);
+	}
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, job_version(&j));
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
 	job_close(&j);
 }
 
@@ -477,7 +587,7 @@ static CU_TestInfo cases[] = {
 	{ "one that joins late where nobody can give gets the versions",
 	  one_that_joins_late_where_nobody_can_give_gets_the_versions },
 	{ "no more versions are pinned than there are buffers for; who is outrun gets the state "
-	  "of another, and is refused the second time",
+	  "of another, again and again",
 	  no_more_versions_are_pinned_than_there_are_buffers_for },
 	{ "the only donor is asked again by one that was outrun",
 	  the_only_donor_is_asked_again_by_one_that_was_outrun },
@@ -500,8 +610,18 @@ static CU_TestInfo cases[] = {
 	{ "one that cannot take states is refused as ever",
 	  one_that_cannot_take_states_is_refused_as_ever },
 	{ "with nobody left to give, the job ends", with_nobody_left_to_give_the_job_ends },
-	{ "when the job ends, nobody waits for a state",
-	  when_the_job_ends_nobody_waits_for_a_state },
+	{ "who has no version when the job ends is refused",
+	  who_has_no_version_when_the_job_ends_is_refused },
+	{ "who waits for a state when the job ends keeps what it has",
+	  who_waits_for_a_state_when_the_job_ends_keeps_what_it_has },
+	{ "who is behind after the end keeps what it has",
+	  who_is_behind_after_the_end_keeps_what_it_has },
+	{ "who is behind while the job ends waits for the end",
+	  who_is_behind_while_the_job_ends_waits_for_the_end },
+	{ "who cannot take states keeps what it has, too",
+	  who_cannot_take_states_keeps_what_it_has_too },
+	{ "who is sent a state when the job ends gets all that follows",
+	  who_is_sent_a_state_when_the_job_ends_gets_all_that_follows },
 	{ "who has the newest version by a state is not told to keep it",
 	  who_has_the_newest_version_by_a_state_is_not_told_to_keep_it },
 	CU_TEST_INFO_NULL,
