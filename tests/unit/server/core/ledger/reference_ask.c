@@ -117,6 +117,7 @@ static bool lacks(struct reference *r, struct session *s)
 		session_end(r, s, MST_EVICT_STALE);
 	else if (r->finished && s->ask.have == MST_VERSION_NONE)
 		session_end(r, s, MST_EVICT_TOO_LATE);
+	s->in_place = false; /* it let go of that when it asked */
 	return r->finished && !s->ended;
 }
 
