@@ -217,7 +217,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	m->took = false;
 	m->until_asked = l->record[buffer].until_asked;
 	if (version == l->store.newest)
-		mst_behind_reached(l, m);
+		mst_behind_reached(m);
 	mst_changed(l, m);
 	mst_late_answered(l, m);
 	mst_trigger_answered(l, m);
@@ -230,7 +230,7 @@ static void try(struct mst_ledger *l, struct mst_member *m, const struct view *v
 	m->late = what == MST_WAIT_LATE; /* else it is not held later either */
 	if (what == MST_WAIT_TRIAL && m->behind == MST_BEHIND_CATCHES &&
 	    m->ask.have == l->store.newest && l->phase == MST_PHASE_RUNNING) {
-		mst_behind_reached(l, m); /* it waits for the next step, as one that joins does */
+		mst_behind_reached(m); /* it waits for the next step, as one that joins does */
 		mst_changed(l, m);
 		what = MST_WAIT_ITSELF;
 	}

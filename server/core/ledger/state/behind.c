@@ -2,7 +2,6 @@
 #include "server/core/ledger/state/behind.h"
 
 #include "server/core/ledger/state/life.h"
-#include "server/core/ledger/state/open_step.h"
 
 void mst_behind_enter(struct mst_ledger *l, struct mst_member *m, enum mst_behind behind)
 {
@@ -30,12 +29,10 @@ void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m)
 	mst_life_wake_if_alone(l);
 }
 
-void mst_behind_reached(struct mst_ledger *l, struct mst_member *m)
+void mst_behind_reached(struct mst_member *m)
 {
 	if (m->behind != MST_BEHIND_CATCHES)
 		return;
 	m->behind = MST_UP_TO_DATE;
 	m->outrun = 0;
-	if (!m->rests)
-		m->clock = mst_step_clock_min(l);
 }

@@ -10,8 +10,8 @@
 
 /* The version that @m needs next is gone, in a job that runs. */
 void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m);
-/* @m gets the newest version, or has it already. If @m was catching up, it is up to date now. */
-void mst_behind_reached(struct mst_ledger *l, struct mst_member *m);
+/* Has the version that answers @m's ask, who is behind, still to come? Then it is up to date. */
+void mst_behind_reached(struct mst_member *m);
 /* Does @m wait for a state, or take one? */
 static inline bool mst_behind_holds(const struct mst_member *m)
 {

@@ -54,6 +54,20 @@ static bool send_one(struct fake_leader *f)
 	return fake_stay(f);
 }
 
+/* And says that it lacks versions again, and wants a state of it meanwhile. */
+static bool send_two(struct fake_leader *f)
+{
+	static struct mst_message behind = { .kind = MST_MSG_BEHIND, .number = VERSION + 9 };
+	static struct mst_message want = { .kind = MST_MSG_STATE_WANTED, .number = 7 };
+
+	if (!let_it_be_behind(f) || !send_state(f, 1) || !fake_hear(f, MST_MSG_TOOK) ||
+	    !fake_say(f, &want) || !fake_say(f, &behind) || !send_state(f, 2) ||
+	    !fake_hear(f, MST_MSG_TOOK))
+		return false;
+	atomic_store(&took, f->message.number);
+	return fake_stay(f);
+}
+
 static bool send_a_part(struct fake_leader *f)
 {
 	return let_it_be_behind(f) && send_piece(f, 1, 0) && fake_stay(f);
@@ -107,6 +121,29 @@ static void a_state_that_comes_in_pieces_is_taken_as_a_whole_and_once(void)
 	client_close();
 }
 
+/* Who is behind gives nothing. */
+static void one_that_is_behind_again_takes_another_state(void)
+{
+	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS, version;
+	const void *out;
+	size_t bytes;
+
+	begin(send_two);
+	CU_ASSERT_EQUAL_FATAL(take(&out, &bytes, &version), 0);
+	CU_ASSERT_EQUAL(version, VERSION + 1);
+	CU_ASSERT_EQUAL(client_wait(), -ESTALE);
+	CU_ASSERT(client_says(muster_error(client_handle), "the job is at version 49"));
+	CU_ASSERT_EQUAL(muster_state_wanted(client_handle), 0);
+	CU_ASSERT_EQUAL(muster_give_state(client_handle, state, BYTES), -EINVAL);
+	CU_ASSERT_EQUAL_FATAL(take(&out, &bytes, &version), 0);
+	CU_ASSERT_EQUAL(version, VERSION + 2);
+	CU_ASSERT_EQUAL(muster_state_wanted(client_handle), 1);
+	while (atomic_load(&took) == 0 && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	CU_ASSERT_EQUAL(atomic_load(&took), 2);
+	client_close();
+}
+
 /* It returns, so that the program may do something else meanwhile. */
 static void a_state_that_never_comes_as_a_whole_is_not_waited_for_for_ever(void)
 {
@@ -146,6 +183,8 @@ static void a_next_state_takes_the_place_of_none_that_is_still_to_be_taken(void)
 static CU_TestInfo cases[] = {
 	{ "a state that comes in pieces is taken as a whole, and once",
 	  a_state_that_comes_in_pieces_is_taken_as_a_whole_and_once },
+	{ "one that is behind again takes another state, and gives none meanwhile",
+	  one_that_is_behind_again_takes_another_state },
 	{ "a state that never comes as a whole is not waited for for ever",
 	  a_state_that_never_comes_as_a_whole_is_not_waited_for_for_ever },
 	{ "a next state takes the place of none that is still to be taken",

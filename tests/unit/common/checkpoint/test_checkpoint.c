@@ -327,9 +327,12 @@ static void a_job_goes_back(void)
 {
 	begin();
 	write_version(10, 2);
+	write_version(11, 2);
 	write_version(20, 2);
 	CU_ASSERT_EQUAL(mst_checkpoint_set_aside(folder.root, 10, &why), 0);
 	CU_ASSERT_EQUAL(newest(&any), 10);
+	CU_ASSERT(exists("v0000000010.json"));
+	CU_ASSERT(exists("v0000000011.json.refused"));
 	CU_ASSERT(exists("v0000000020.json.refused"));
 	write_version(15, 2);
 	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
