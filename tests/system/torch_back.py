@@ -82,6 +82,43 @@ def frozen_for_longer_than_the_history(a):
         is_alike(ranks)
 
 
+def behind_when_the_job_ends(a):
+    """A rank that is further back than the history hears of the end without an error. It stays at
+    its version, says so, and can save it; the others have the last one."""
+    prepare(a)
+
+    def work(rank, ranks):
+        training = Training(rank, ranks)
+        if rank != 2:
+            return training.run(), training.sync.complete, training.sync.version
+        while training.sync.version < 2:
+            training.step()
+        ranks.tell("waits")
+        ranks.hear("goes on")
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            training.step()
+        sync = training.sync
+        must(sync.finished and training.run() is None, "it has not ended")
+        sync.save(ranks.path("state"))
+        return [str(w.message) for w in said], sync.complete, sync.version
+
+    with Ranks(a, 3, work, "--policy", "backup:2", *FAR) as ranks:
+        ranks.hear("waits")
+        reaches(ranks, 0, newest(ranks, 2) + 10)
+        ranks.tell("enough")
+        ends = [ranks.end(rank) for rank in (0, 1)]
+        ranks.tell("goes on")
+        said, complete, version = ranks.end(2)
+        said = [one for one in said if "complete is False" in one]
+        last = ends[0][2]
+        check(f"it has version {version} of {last}: {said}", not complete and version < last
+              and len(said) == 1 and f"has ended with version {last}, and its server no longer had "
+              f"the versions after {version}" in said[0])
+        check("the others have it", [end[1:] for end in ends] == [(True, last)] * 2)
+        must(os.path.getsize(ranks.path("state")) > 0, "there is no state")
+
+
 def states_that_are_refused(a):
     """In words; the job goes on, and a rank with the right state comes back after that."""
     prepare(a)
@@ -489,8 +526,8 @@ def who_cannot_be_there(a):
 
 
 CASES, BY_HAND = together(
-    coming_back=(frozen_for_longer_than_the_history, anew_in_one_process,
-                 states_that_are_refused),
+    coming_back=(frozen_for_longer_than_the_history, behind_when_the_job_ends,
+                 anew_in_one_process, states_that_are_refused),
     whole_or_not_at_all=(trees, files, ctrl_c_at_any_moment, interrupted_by_parts,
                          who_cannot_be_there))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

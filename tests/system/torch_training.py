@@ -92,19 +92,17 @@ class Training:
 
     def run(self, teller=0):
         """Until all of it is enough; the teller says so to the job. All are slow enough to look at.
-        A rank that is behind the history when the job ends can take no state any more: it returns
+        A rank that is behind the history when the job ends has not the last version: it returns
         None."""
-        import muster
         while not self.sync.finished:
-            try:
-                self.step()
-            except muster.Stale:
-                must(os.path.exists(self.ranks.path("enough")), "the job has not ended")
-                return None
+            self.step()
             time.sleep(0.02)
             if self.rank == teller and os.path.exists(self.ranks.path("enough")):
                 self.sync.finish("enough")
         self.sync.close()
+        if not self.sync.complete:
+            must(os.path.exists(self.ranks.path("enough")), "the job has not ended")
+            return None
         return self.sampler.state_dict()
 
 
