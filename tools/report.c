@@ -98,6 +98,15 @@ struct mst_report_words mst_report_saved(const struct mst_status *job)
 	return words;
 }
 
+struct mst_report_words mst_report_goal(const struct mst_status *job)
+{
+	struct mst_report_words words = { .text = "" };
+
+	if (job->goal != MST_NOT_KNOWN)
+		(void)snprintf(words.text, sizeof(words.text), " of %" PRIu64, job->goal);
+	return words;
+}
+
 struct mst_late_share mst_report_late(const struct mst_status_rank *row)
 {
 	return (struct mst_late_share){ row->late, row->counted + row->late + row->stale };

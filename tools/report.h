@@ -24,6 +24,9 @@ struct mst_report_words {
 };
 struct mst_report_words mst_report_saved(const struct mst_status *job);
 
+/* " of 1000": the version that the job ends with; nothing where there is none. */
+struct mst_report_words mst_report_goal(const struct mst_status *job);
+
 /* "backup:4"; "adasync:ksync, now ksync:3 (loss 2.3 -> 0.57, 4 live workers)". */
 struct mst_report_words mst_report_policy(const struct mst_status *job);
 

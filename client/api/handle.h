@@ -58,6 +58,10 @@ struct muster {
 	bool average_due;   /* it waits for another, */
 	bool average_asked; /* and the leader has been asked for it */
 
+	uint64_t goal_due;   /* what muster_goal() has not been answered; 0: nothing */
+	uint64_t goals_told; /* how many versions to end with have been told */
+	bool goal_told;      /* goal_due is one of them */
+
 	bool watched;                      /* muster_fd() has been called */
 	struct mst_engine_watch try_watch; /* of the tries since the last outcome */
 };

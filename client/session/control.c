@@ -210,6 +210,10 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 	case MST_MSG_STATE_WANTED:
 		told->state_wanted = msg->number;
 		break;
+	case MST_MSG_DONE:
+		told->goals++;
+		told->goal = msg->goal;
+		break;
 	case MST_MSG_TAKE:
 		take_piece(c, &msg->handed);
 		return;

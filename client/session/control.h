@@ -39,6 +39,8 @@ struct mst_told {
 	uint64_t state_wanted; /* the last asking for this worker's state; 0: none */
 	uint64_t behind;       /* how often the leader has said that versions are gone */
 	uint64_t newest;       /* the newest version then */
+	uint64_t goals;        /* how often a version to end with has been answered */
+	uint64_t goal;         /* the job's then */
 	bool closed;           /* nothing more can come or go */
 	bool unheard; /* the server has closed the connection without having sent anything */
 	int error;    /* refused, ended, or the connection broke; 0: none. The first error stays */

@@ -69,7 +69,10 @@
 	F(31, F64, norm_median, "norm_median", REAL, \
 	  "the median that the limit goes by, or last went by; null if there was none") \
 	F(32, U64, state_max, "state_max", COUNT, \
-	  "how many bytes a state of a worker may have that it gives to another")
+	  "how many bytes a state of a worker may have that it gives to another") \
+	F(33, NEW_U64, goal, "goal", COUNT, \
+	  "the version that the job ends with: the least of --commits and of what its workers " \
+	  "have given (muster_goal()); null if there is none")
 
 /* Figures of each policy that was in force. */
 #define MST_POLICY_FIGURES(F) \

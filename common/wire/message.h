@@ -60,7 +60,7 @@ enum mst_message_kind {
 	MST_MSG_STATE,      /* worker: a piece of the start state */
 	MST_MSG_HEARTBEAT,  /* worker */
 	MST_MSG_LEAVE,      /* worker: leaves; the seq of its last header */
-	MST_MSG_FINISH,     /* worker: end the job; why */
+	MST_MSG_FINISH,     /* worker: end the job, now or at a version; why */
 	MST_MSG_FINISHED,   /* leader: the job has ended without a failure; why */
 	/* anybody asks for the status; watch: and once more when the job ends */
 	MST_MSG_ASK_STATUS,
@@ -86,7 +86,7 @@ enum mst_message_kind {
 	 * that it is done (DONE), or why it cannot be (ERROR). */
 	MST_MSG_POLICY, /* another policy */
 	MST_MSG_REST,   /* a worker is to rest, or to return */
-	MST_MSG_DONE,
+	MST_MSG_DONE,   /* leader: to a worker, too, that has given the version to end with */
 	MST_MSG_REPORT, /* worker: a value that it has found out about a version */
 	/* An operator asks the leader for more of these, and is answered in the same way. */
 	MST_MSG_EVICT,   /* the session of a worker is to end */
@@ -350,7 +350,8 @@ struct mst_status {
 
 /* Initialisers of a status that knows nothing yet. */
 #define MST_STATUS_NOTHING                                                                         \
-	.loss = (double)NAN, .norm_median = (double)NAN, .saved_ns = MST_NOT_KNOWN
+	.loss = (double)NAN, .norm_median = (double)NAN, .saved_ns = MST_NOT_KNOWN,                \
+	.goal = MST_NOT_KNOWN
 #define MST_STATUS_RANK_NOTHING                                                                    \
 	.norm = (double)NAN, .norm_max = (double)NAN, .heard_ns = MST_NOT_KNOWN,                   \
 	.handed_in_ns = MST_NOT_KNOWN
@@ -386,8 +387,13 @@ struct mst_message {
 		struct mst_wanted wanted; /* SEND_STATE */
 		struct mst_state_piece state;
 		struct mst_tensor_piece piece;
-		uint64_t seq;             /* LEAVE */
-		char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE, END_JOB */
+		uint64_t seq; /* LEAVE */
+		struct {
+			char why[MST_REASON_LEN]; /* FINISH, FINISHED, DONE, END_JOB */
+			/* FINISH: the version that the job is to end with; 0: it is to end now.
+			 * DONE, to a worker: the one that it ends with. */
+			uint64_t goal;
+		};
 		uint32_t evicted;         /* EVICT: the rank */
 		uint64_t number;          /* BEHIND: a version; STATE_WANTED, TOOK, ASK_AVERAGE */
 		struct mst_handed handed; /* GIVE, TAKE, AVERAGE */

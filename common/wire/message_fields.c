@@ -241,6 +241,15 @@ static const struct mst_field wanted_fields[] = { LIMITED(1, ENUM, mst_message, 
 static const struct mst_field seq_fields[] = { FIELD(1, U64, mst_message, seq) };
 static const struct mst_field number_fields[] = { FIELD(1, U64, mst_message, number) };
 static const struct mst_field why_fields[] = { TEXT(1, mst_message, why) };
+/* A server that skipped it would end the job at once. */
+static const struct mst_field finish_fields[] = {
+	TEXT(1, mst_message, why),
+	OPTIONAL_MUST_KNOW(2, U64, mst_message, goal, 0),
+};
+static const struct mst_field done_fields[] = {
+	TEXT(1, mst_message, why),
+	OPTIONAL(2, U64, mst_message, goal, 0),
+};
 static const struct mst_field evict_fields[] = { FIELD(1, U32, mst_message, evicted) };
 static const struct mst_field watch_fields[] = { LIMITED(1, ENUM, mst_message, watch, 2) };
 
@@ -366,7 +375,7 @@ static const struct mst_body bodies[] = {
 	KIND(STATE, BODY, SHAPE(state_fields)),
 	KIND(HEARTBEAT, 0, NOTHING),
 	KIND(LEAVE, 0, SHAPE(seq_fields)),
-	KIND(FINISH, 0, SHAPE(why_fields)),
+	KIND(FINISH, 0, SHAPE(finish_fields)),
 	KIND(FINISHED, 0, SHAPE(why_fields)),
 	KIND(ASK_STATUS, 0, SHAPE(watch_fields)),
 	KIND(STATUS, BODY, SHAPE(status_fields)),
@@ -382,7 +391,7 @@ static const struct mst_body bodies[] = {
 	KIND(TENSORS, BODY, SHAPE(tensors_fields)),
 	KIND(POLICY, BODY, SHAPE(change_fields)),
 	KIND(REST, BODY, SHAPE(rest_fields)),
-	KIND(DONE, 0, SHAPE(why_fields)),
+	KIND(DONE, 0, SHAPE(done_fields)),
 	KIND(REPORT, BODY, SHAPE(metric_fields)),
 	KIND(EVICT, 0, SHAPE(evict_fields)),
 	KIND(END_JOB, 0, SHAPE(why_fields)),

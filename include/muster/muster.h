@@ -7,8 +7,7 @@
  * same loop serves all of them.
  *
  * Threads: one handle is used by one thread at a time (any thread); only muster_check() and
- * muster_wake() may be called from any thread at any moment. The library keeps one small thread for
- * heartbeats.
+ * muster_wake() may be called from any thread at any moment. A small thread sends heartbeats.
  * Returns: 0 or a positive count, or a negative errno whose sentence muster_error() gives.
  * Blocking: no call blocks beyond the time its contract names. Only the first call that finds the
  * session ended may take two seconds longer: it waits for the leader to say why, so that all
@@ -33,8 +32,8 @@
  *               missing; or a version would not have been finite, and whose gradient made it so.
  *   -ESTALE     workers own: this worker lacks versions that the servers no longer keep. With
  *               options.comes_back the session goes on: muster_take_state() brings the state of
- *               another worker. Else, and where no other worker gives one, it has ended. Once the
- *               job has ended well, this is no error: the last outcome says what is lacking.
+ *               another worker. Else, and where no other worker gives one, it has ended. Not once
+ *               the job has ended well: the last outcome then says what is lacking.
  *   -ETIMEDOUT  nothing is lost; call again. A server that has been silent for a lease is named:
  *               it stands still, or is cut off, and may come back.
  *   -EINTR      a signal came while the call slept, and its handler has run on this thread; or
@@ -134,8 +133,7 @@ struct muster_options {
 	const struct muster_tensor *tensors;
 	uint32_t tensor_count;
 	uint32_t join_ms; /* how long muster_open() and muster_start() may take; 0: 60 s */
-	/* how long muster_wait() and muster_average() may take; 0: the job's patience + lease */
-	uint32_t wait_ms;
+	uint32_t wait_ms; /* how long a wait of a call may take; 0: the job's patience + lease */
 	/* result_type[elems], memory of the program's own that each result is written to; NULL: the
 	 * library has the place of results. See "Results in memory of the program's own" at
 	 * muster_wait(). */
@@ -219,9 +217,8 @@ struct muster_outcome {
 	uint64_t counted_in; /* the version with that push, published or not; 0 unless counted */
 	uint64_t version;    /* the version of `result`; the next contribution is computed on it */
 	bool fresh; /* another version than in the outcome before; else `result` is the same */
-	/* The job has ended, and no ticket is open. `version` is the last of the job, which is
-	 * `newest`. It is lower where workers own, and this worker lacks versions that the servers
-	 * no longer keep: nothing brings them any more. */
+	/* The job has ended, and no ticket is open. `version` is its last one, `newest`; or a lower
+	 * one, if workers own and this worker lacks versions that the servers no longer keep. */
 	bool finished;
 	/* result_type[elems], read only, valid until the next push without keep, pull or wait;
 	 * options.result_into, where that was set. NULL: workers own, version 0, and no worker
@@ -233,7 +230,7 @@ struct muster_outcome {
 	double weight;    /* samples in `version` */
 	struct muster_orders orders;
 	/* The newest version that this worker has heard of: `version`, or a later one, so that it
-	 * is behind by the difference. If finished: the last version of the job. */
+	 * is behind by the difference. If finished: the job's last. */
 	uint64_t newest;
 };
 /* clang-format off */
@@ -303,8 +300,7 @@ int muster_open(const struct muster_options *opt, struct muster **out);
 
 /**
  * muster_close - leave the job. What was pushed still counts; the others go on without this
- * worker. NULL is fine. Blocks until the server has judged the last push, at most five seconds.
- * Never fails.
+ * worker. Blocks until the server has judged the last push, at most 5 s. Accepts NULL; never fails.
  */
 void muster_close(struct muster *m);
 
@@ -541,15 +537,13 @@ int muster_give_state(struct muster *m, const void *state, size_t bytes);
  * @version: that it is of. This worker has that version now, as if an outcome had brought it:
  *       muster_wait() brings the one after it. That is so after muster_start() too, which is not
  *       called again.
- * What has been pushed gets its verdicts as ever. If the job makes more versions than it keeps
- * (musterd --history and --catch-up) before this worker has taken the state, muster_wait() returns
- * -ESTALE again, and this call brings a newer state, as often as that happens. The server's log
- * says so each time.
- * Blocks at most wait_ms. Return: 0; -EINVAL there is none to take; -ETIMEDOUT and -EINTR call
- * again; -ESHUTDOWN the job has ended meanwhile, and no state comes: muster_wait() brings the last
- * outcome, of the version that this worker has; -ESTALE the session has ended, because no other
- * worker gave a state, or this one did not take it within two patiences (musterd --patience), or
- * has joined, and the job has ended before it had a state; shared errors.
+ * What has been pushed gets its verdicts as ever. If the job has made more versions by then than it
+ * keeps (musterd --history and --catch-up), muster_wait() returns -ESTALE again, and this call
+ * brings a newer state, as often as that happens, of which the log tells. Blocks at most wait_ms.
+ * Return: 0; -EINVAL there is none to take; -ETIMEDOUT and -EINTR call again; -ESHUTDOWN the job
+ * has ended, and no state comes: muster_wait() brings the last outcome, of this worker's version;
+ * -ESTALE the session has ended: no other worker gave a state, or this one did not take it
+ * within two patiences (musterd --patience), or had joined too late to get one; shared errors.
  */
 int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint64_t *version);
 /**
@@ -587,6 +581,21 @@ int muster_fd(struct muster *m);
  */
 int muster_finish(struct muster *m, const char *why);
 
+/**
+ * muster_goal - have the job end with a @version, from 1 on, for everybody.
+ * @ends_with: gets the version that the job ends with as things are: @version, or a lower one that
+ *       musterd --commits or another worker has given. May be NULL; written on success only.
+ * The least that is given counts, and nobody is given a version after it. So all workers best give
+ * the same, before their first push; the server's log names those that differ. A version that has
+ * been made already ends the job now. The server knows of it before all that is pushed after this
+ * call, which changes nothing else. Blocks at most wait_ms, like muster_wait(); muster_wake() ends
+ * it. Return: 0, also if the job has ended: then @ends_with gets its last version; -EINVAL @version
+ * is 0, or muster_start() has not returned 0 yet; -EACCES the server leaves this to an operator
+ * (musterd --finish operator), who gives --commits, and the job goes on; -ETIMEDOUT, -EINTR and
+ * -ENOMEM call again; shared errors.
+ */
+int muster_goal(struct muster *m, uint64_t version, uint64_t *ends_with);
+
 /* How many bytes the name of a metric may have. */
 #define MUSTER_METRIC_NAME_MAX 63u
 
@@ -602,8 +611,7 @@ int muster_finish(struct muster *m, const char *why);
  * values. They change nothing in the job, unless its policy follows the value of this name
  * (adasync:POLICY,loss=NAME), which then hears of four of them in a millisecond. They are for a few
  * values a version: the leader takes 128 messages of a worker in a millisecond, and a worker that
- * has sent more in each of 1024 of them, one after the other, has broken the protocol: its session
- * ends.
+ * has sent more in each of 1024 of them in a row has broken the protocol: its session ends.
  * The version is that of the last outcome. After the last outcome of the job a worker may still
  * report, until muster_close(); the leader waits for its workers as long as musterd --patience.
  * Never blocks. Return: 0 it is on its way; -EINVAL the name cannot be, or muster_start() has not
@@ -680,8 +688,7 @@ int muster_unregister(struct muster *m, const void *base);
 
 /**
  * muster_released - is the memory back that was lent to a push?
- * @ticket: of the push; 0: all memory that was lent, also for what was given up or is not pushed
- *       yet.
+ * @ticket: of the push; 0: all that was lent, also for what was given up or is not pushed yet.
  * Never waits for the server. Return: 1 it is back, or nothing was lent; 0 not yet; -EINVAL no push
  * has this ticket; -ENOTCONN a link was lost that was still sending, and only muster_close() gives
  * the memory back; shared errors.

@@ -225,6 +225,9 @@ static void hear(void *ctx, const struct mst_notice *notice, uint64_t now_ns)
 	case MST_NOTE_STARTED:
 		mst_workers_started(&p->workers);
 		break;
+	case MST_NOTE_GOAL:
+		mst_workers_goal(&p->workers, notice);
+		break;
 	case MST_NOTE_EVICTED:
 		mst_workers_evicted(&p->workers, notice, now_ns);
 		mst_ending_evicted(&p->ending, notice, now_ns);

@@ -89,6 +89,7 @@ enum mst_notice_kind {
 	MST_NOTE_WANT,          /* state: who is to give its state */
 	MST_NOTE_HAND,          /* state: who gets what was given */
 	MST_NOTE_HANDED,        /* nobody needs that any more */
+	MST_NOTE_GOAL,          /* goal: of the job, after who has given a version to end with */
 	/* peer: the link with that server is lost, at a follower that with the leader; it is to be
 	 * made anew. */
 	MST_NOTE_PEER_LOST,
@@ -150,6 +151,11 @@ struct mst_notice {
 		struct {
 			uint64_t number, version; /* as the ledger has decided */
 		} state;
+		struct {
+			struct mst_goal of_job;
+			uint64_t asked;
+			uint64_t newest; /* version, when the ledger heard of it */
+		} goal;
 		struct {
 			uint32_t server;
 			int error;

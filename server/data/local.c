@@ -285,6 +285,12 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 		notice.state.number = d->state.number;
 		notice.state.version = d->state.version;
 		break;
+	case MST_DO_GOAL:
+		notice.kind = MST_NOTE_GOAL;
+		notice.goal.of_job = d->goal.of_job;
+		notice.goal.asked = d->goal.asked;
+		notice.goal.newest = mst_ledger_version(l->ledger);
+		break;
 	case MST_DO_FINISH:
 		notice.kind = MST_NOTE_FINISHED;
 		notice.finish.why = d->finish.why;

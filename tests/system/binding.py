@@ -548,8 +548,34 @@ def averages(a):
         check("none is kept", "start musterd with --average" in raises(muster.Error, w.average))
 
 
+def goal(a):
+    """The job ends with the least that anybody has given; the answer says which that is."""
+    import numpy
+    with Job(a, "--workers", "1", "--commits", "4", "--optimizer", "sgd:lr=0.5") as job:
+        import muster
+        with muster.Worker(ELEMS) as w:
+            out = w.start(numpy.zeros(ELEMS, "f4"))
+            for wrong in (0, -1, 1 << 64):
+                must("cannot end with version" in raises(muster.InvalidArgument, w.goal, wrong),
+                     wrong)
+            raises(TypeError, w.goal, 2.0)
+            check("it is told what ends the job", (w.goal(9), w.goal(3), w.goal(4)) == (4, 3, 3))
+            check("the result stays", out.result[0] == 0)
+            while not out.finished:
+                w.gradient()[:] = 1.0
+                w.push()
+                out = w.wait()
+            check("the job ends with it", (out.version, out.newest, w.goal(1)) == (3, 3, 3))
+        said = job.server.said()
+        for words in ("rank 0 wants the job to end with version 9, and it ends with 4 (--commits)",
+                      "rank 0 has the job end with version 3, and no more with 4 (--commits)",
+                      "rank 0 wants the job to end with version 4, and it ends with 3 (rank 0)",
+                      "finished at version 3: version 3 is made, which is the last that rank 0"):
+            must(words in said, f"\"{words}\" is not in:", said)
+
+
 CASES = cases(loop, halves, waits, after_mistakes, errors, ctrl_c, ends, signals, states, models,
-              launchers, example, closed, averages)
+              launchers, example, closed, averages, goal)
 # A worker has 0.1 s to come to its server, and then no other comes.
 main(CASES, "musterd", "library",
      clock=("after_mistakes",))

@@ -99,7 +99,7 @@ def until_it_runs(status_line, where):
     end = time.monotonic() + 90
     while time.monotonic() < end:
         status, said = shell(status_line, where)
-        if status == 0 and "is running" in said and "version 0," not in said:
+        if status == 0 and "is running" in said and not re.search(r"version 0\b", said):
             return said
         time.sleep(0.2)
     fail(f"\"{status_line}\" never shows a job that runs:\n{said}")

@@ -186,8 +186,8 @@ def finished(job, rank, session=1):
 
 
 class Held(Run):
-    """Of three ranks, rank 2 stands still from version 1 on, and the others have made 30 more. So
-    neither of these can have been outrun."""
+    """Rank 2 of three stands still from version 1 on, and the others have made 30 more. So neither
+    of these can have been outrun."""
 
     def __init__(self, a, *words, takes_later=False):
         super().__init__(a, 3, "--policy", "backup:2", *FAR)

@@ -156,10 +156,8 @@ def examples(a):
         said = run(a, 2, os.path.join(PACKAGE, "examples", program), "--", "--steps", "3", *options)
         # No "$": where Python does not buffer, another rank may write before the end of the line.
         told = [float(loss) for loss in re.findall(rf"loss (\d+\.\d+){after}", said)]
-        last = re.search(r"is finished at version (\d+): rank \d finished the job: version 3 has",
-                         said)
-        must(len(told) == 2 and last, program, "has said:", said)
-        check(f"{program}: {told} at version {last[1]}", 3 <= int(last[1]) <= 5)
+        must(len(told) == 2 and "is finished at version 3: version 3 is made" in said, program,
+             "has said:", said)
         return told
 
     losses("digits_cnn.py", r", accuracy \d+\.\d%")

@@ -11,6 +11,7 @@ import gc
 import os
 import subprocess
 import sys
+import warnings
 import weakref
 
 from base import HANG_S, check, main, must, until
@@ -318,41 +319,169 @@ def left_open(a):
           and "Exception" not in done.stderr)
 
 
-def until_a_version(a):
-    """batches(until=5) ends the job for both ranks, also where the server does not hear of it at
-    first."""
-    prepare(a)
-
-    def work(make):
-        import muster
-        import torch
-        model = torch.nn.Linear(2, 1)
-        job = make(model)
-        finish, asked = job.worker.finish, []
-
-        def busy_at_first(why):
-            asked.append(job.version)
-            if len(asked) == 1:
-                raise muster.Busy(errno.EAGAIN, "the control connection is busy")
-            finish(why)
-
-        job.worker.finish = busy_at_first
-        for x in job.batches([torch.ones(3, 2)] * 2, until=5):
+def trains_until(make, until, loader=None):
+    """The version at the end, whether it is the last, and the warnings. With an optimiser of its
+    own the rank has a schedule that raises an error when it is asked for one step more."""
+    import torch
+    model = torch.nn.Linear(2, 1)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        job = make(model, until)
+        for x in job.batches(loader or [torch.ones(3, 2)] * 2, until=until):
             model.zero_grad()
             model(x).sum().backward()
             job.step()
-        return job.version, asked
+    return job.version, job.complete, [str(w.message) for w in said]
 
-    for make, options in ((sync_of, ()), (served_of, SERVERS)):
-        with Ranks(a, 2, lambda rank, ranks, m=make: work(m), *options) as ranks:
-            (last, asked), (other, too) = ranks.ends()
-            check(f"{make.__name__}: both end with version {last}; they asked at {asked} and {too}",
-                  last == other and last in (6, 7) and [5, 6] in (asked, too)
-                  and all(versions in ([5], [5, 6]) for versions in (asked, too)))
-            must("version 5 has come" in ranks.server.said(), ranks.server.said())
+
+def with_schedule(steps):
+    """A Sync that can apply so many versions."""
+    def make(model, until):
+        import muster.torch
+        import torch
+        opt = torch.optim.SGD(model.parameters(), 0.1)
+        schedule = torch.optim.lr_scheduler.OneCycleLR(opt, 0.2, total_steps=steps)
+
+        def apply():
+            opt.step()
+            schedule.step()
+
+        return muster.torch.Sync(model, opt, apply, scheduler=schedule)
+    return make
+
+
+def until_a_version(a):
+    """batches(until=N) ends the job with version N, which is the last that any rank applies, also
+    where ranks do not wait for each other. The least counts, and who has given more is told."""
+    prepare(a)
+
+    def served(model, until):
+        return served_of(model)
+
+    for make, untils, options in ((with_schedule(5), (5, 5), ()), (with_schedule(1), (1, 1), ()),
+                                  (with_schedule(5), (5, 5), ("--policy", "backup:1")),
+                                  (with_schedule(4), (9, 4), ()),
+                                  (with_schedule(3), (9, 9), ("--commits", "3")),
+                                  (served, (5, 5), SERVERS)):
+        least = min(*untils, *(int(o) for o in options if o.isdigit()))
+        with Ranks(a, 2, lambda rank, ranks, m=make, u=untils: trains_until(m, u[rank]),
+                   *options) as ranks:
+            ends = ranks.ends()
+            said = ranks.server.said()
+        check(f"until {untils} {options}: {ends}",
+              [end[:2] for end in ends] == [(least, True)] * 2)
+        warned = [f"until=9, and the job ends with version {least}" in " ".join(end[2])
+                  for end in ends]
+        if "--commits" in options:
+            must(warned == [True, True] and "(--commits): the least counts" in said, warned, said)
+        elif untils == (9, 4):
+            must(not warned[1] and ": the least counts" in said, warned, said)
+        else:
+            must("the least counts" not in said and f"version {least} is made" in said, said)
+
+
+def until_is_an_operators(a):
+    """A rank that may not end the job is told so when it begins, and not when it has trained."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import muster
+        refused(muster.Error, lambda: trains_until(with_schedule(9), 5), "--finish operator",
+                "give musterd --commits 5 instead")
+
+    with Ranks(a, 1, work, "--finish", "operator") as ranks:
+        ranks.ends()
+
+
+def loaders_of_one_use(a):
+    """A generator is used up after an epoch: that is said when the loop begins, and again when it
+    is used up. One that never ends is as good as a list."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import itertools
+        import torch
+        one = torch.ones(3, 2)
+        version, _, said = trains_until(with_schedule(4), 4, itertools.cycle([one]))
+        must(version == 4 and not said, version, said)
+        ranks.tell("first")
+        return True
+
+    def used_up(rank, ranks):
+        import torch
+        told = []
+
+        def trains():
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                try:
+                    trains_until(with_schedule(9), 9, (torch.ones(3, 2) for _ in range(3)))
+                finally:
+                    told.extend(str(w.message) for w in said)
+
+        refused(TypeError, trains, "at version 3 of the job the generator", "after 3 batches",
+                "the DataLoader or a list")
+        return told
+
+    class Once(list):
+        def __iter__(self):
+            while self:
+                yield self.pop()
+
+    def has_no_more(rank, ranks):
+        import torch
+        refused(ValueError, lambda: trains_until(
+            with_schedule(9), 9, Once([torch.ones(3, 2)] * 3)),
+            "the loader has no batch any more", "gone over it 1 times", "Once")
+
+    def in_parts(rank, ranks):
+        import torch
+        data = torch.utils.data.TensorDataset(torch.ones(12, 2))
+        parts = torch.utils.data.DistributedSampler(data, num_replicas=4, rank=0)
+        loader = torch.utils.data.DataLoader(data, batch_size=3, sampler=parts,
+                                             collate_fn=lambda rows: torch.stack(
+                                                 [row[0] for row in rows]))
+        version, _, said = trains_until(with_schedule(2), 2, loader)
+        must(version == 2 and len(said) == 1 and "DistributedSampler gives each of 4 ranks a part"
+             in said[0], said)
+
+    for one in (work, used_up, has_no_more, in_parts):
+        with Ranks(a, 1, one) as ranks:
+            print(ranks.ends())
+
+
+def share_that_hardly_counts(a):
+    """A rank that is late all the time is warned once that its samples are in no version."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import torch
+        model = torch.nn.Linear(2, 1)
+        job = sync_of(model)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for x in job.batches([torch.ones(3, 2)] * 2):
+                model.zero_grad()
+                model(x).sum().backward()
+                if rank == 2 and job.version < 60:
+                    ranks.hear(f"made.{job.version // 10 * 10 + 10}")
+                job.step(samples=3)
+                for version in range(0, job.version + 1, 10):
+                    ranks.tell(("made", "any", "seen")[rank] + f".{version}")
+                if rank == 0 and job.version >= 20:  # else rank 2 would take a state
+                    ranks.hear(f"seen.{job.version // 10 * 10 - 20}")
+                if rank == 2 and job.version >= 60:
+                    job.finish("enough")
+        return [str(w.message) for w in said if "hardly learnt" in str(w.message)]
+
+    with Ranks(a, 3, work, "--policy", "backup:2") as ranks:
+        said = ranks.ends()
+    check(f"{said}", not said[0] and not said[1] and len(said[2]) == 1
+          and said[2][0].startswith("rank 2: of the samples in the last "))
 
 
 CASES, BY_HAND = together(
-    all_ends=(until_a_version, dropped, lost_while_a_view_is_kept, used_after_close,
+    all_ends=(until_a_version, until_is_an_operators, loaders_of_one_use,
+              share_that_hardly_counts, dropped, lost_while_a_view_is_kept, used_after_close,
               refused_for_other_reasons, other_shapes, left_open))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -45,9 +45,9 @@ static void print_job(const struct mst_ending *e, FILE *out)
 	(void)fprintf(out, "%s after %s%s%s\n", mst_ending_state(e),
 		      mst_figure_duration(job->elapsed_ns).text, e->why.text[0] != '\0' ? ": " : "",
 		      e->why.text);
-	(void)fprintf(out, "policy %s, workers %u, commits %" PRIu64 ", samples %.0f, loss %s\n",
-		      mst_report_policy(job).text, e->workers, job->version, job->samples,
-		      mst_figure_loss(job->loss).text);
+	(void)fprintf(out, "policy %s, workers %u, commits %" PRIu64 "%s, samples %.0f, loss %s\n",
+		      mst_report_policy(job).text, e->workers, job->version,
+		      mst_report_goal(job).text, job->samples, mst_figure_loss(job->loss).text);
 	if (job->step_mean_ns == 0)
 		return;
 	(void)fprintf(out, "step: mean %s, p50 %s, p99 %s, max %s%s\n",

@@ -31,10 +31,10 @@ static int print_help(void)
 static void print_job(const struct mst_status *job)
 {
 	(void)printf("job %s is %s%s%s: policy %s, %u of %u workers live, version %" PRIu64
-		     ", %.0f samples, loss %s\n",
+		     "%s, %.0f samples, loss %s\n",
 		     job->job, mst_report_job_state(job->state), job->why[0] != '\0' ? ", " : "",
 		     job->why, mst_report_policy(job).text, job->live, job->workers, job->version,
-		     job->samples, mst_figure_loss(job->loss).text);
+		     mst_report_goal(job).text, job->samples, mst_figure_loss(job->loss).text);
 	(void)printf("access: %s\n", mst_report_access_means(job->access));
 	if (job->step_mean_ns > 0)
 		(void)printf("step: mean %s, p50 %s, p99 %s, max %s, recently %s%s\n",

@@ -40,10 +40,13 @@ def batch_of(text, size, draw):
     return rows[:, :-1], rows[:, 1:]
 
 
-def batches_of(text, size, seed):
-    draw = torch.Generator().manual_seed(seed)
-    while True:
-        yield batch_of(text, size, draw)
+class Batches:
+    def __init__(self, text, size, seed):
+        self.text, self.size, self.draw = text, size, torch.Generator().manual_seed(seed)
+
+    def __iter__(self):
+        while True:
+            yield batch_of(self.text, self.size, self.draw)
 
 
 def loss_of(model, x, y):
@@ -72,7 +75,7 @@ def main():
         schedule.step()
 
     sync = muster.torch.Sync(model, opt, apply, scheduler=schedule)
-    batches = batches_of(coded, 16, seed=sync.rank)
+    batches = Batches(coded, 16, seed=sync.rank)
     for x, y in sync.batches(batches, until=options.steps):
         opt.zero_grad()
         loss = loss_of(model, x, y)

@@ -121,6 +121,7 @@ _SIGNATURES = {
     "muster_agree": (c.c_int, _HANDLE, c.POINTER(Claim), c.c_void_p, c.c_size_t,
                      c.POINTER(Agreement)),
     "muster_finish": (c.c_int, _HANDLE, c.c_char_p),
+    "muster_goal": (c.c_int, _HANDLE, c.c_uint64, c.POINTER(c.c_uint64)),
     "muster_average": (c.c_int, _HANDLE, c.c_void_p, c.c_void_p),
     "muster_report": (c.c_int, _HANDLE, c.c_char_p, c.c_double),
 }

@@ -14,7 +14,7 @@ from typing import (Any, Callable, ContextManager, Deque, Iterable, Iterator, Li
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from . import _ddp, _device, _tensors
+from . import _ddp, _device, _loader, _tensors
 from ._hooks import Hooks
 from ._layout import Layout
 from ._sampler import Sampler
@@ -69,9 +69,8 @@ class Round:
 class Rank:
     """What Sync and Served have in common. They say what an outcome brings.
 
-    finished: the job has ended. complete: it has, and version is its last; False at a rank that was
-    so far behind that the server no longer had the versions that it lacked. version: which all
-    parameters are of."""
+    finished: the job has ended. complete: it has, and version is its last; False in a rank that
+    lacks versions which the server no longer had. version: which all parameters are of."""
 
     _owner = ""  # of Worker
     _worker: Worker  # once it has joined
@@ -87,6 +86,7 @@ class Rank:
         self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire)
         self.finished = self.complete = self._finishing = False
         self.version = 0
+        self._counted = _loader.Counted()
         self._keep_local = False
         self._stale_slot = False  # what was handed over of the contribution is to be given up
         self._hooks = Hooks(self._ready, self._bucket_ready, self._begun)
@@ -413,28 +413,44 @@ class Rank:
 
     def batches(self, loader: Iterable[Any], until: Optional[int] = None) -> Iterator[Any]:
         """The batches of the loader, over and over until the job has ended. A sampler with
-        set_epoch() hears of each epoch. until: the first rank that has this version ends the job
-        for all ranks, as finish() does. The last version of the job may be a little higher."""
-        sampler: Any = getattr(loader, "sampler", None)
+        set_epoch() hears of each epoch. until: the job ends with this version, in all ranks: no
+        rank applies one after it. The least of what ranks give here and of musterd --commits
+        counts; a rank that has given more is warned. A version that the job has made already ends
+        it now. In a job that goes on from a checkpoint versions begin with that of the checkpoint.
+        Raises Error with EACCES where only an operator may end the job.
+        Raises ValueError for a loader without a batch, and TypeError when one that can be gone over
+        once only, such as a generator, is used up before the end of the job; of such a one it warns
+        before. Warns of a DistributedSampler, and in a rank whose samples hardly count."""
         if isinstance(getattr(loader, "batch_sampler", None), Sampler):
             self._check_sampler(loader.batch_sampler)  # type: ignore[attr-defined]
-        epoch = 0
+        _loader.check(loader, self.rank)
+        return self._go_over(loader, until)
+
+    def _go_over(self, loader: Any, until: Optional[int]) -> Iterator[Any]:
+        sampler: Any = getattr(loader, "sampler", None)
+        epoch, told = 0, False
         while not self.finished:
             if hasattr(sampler, "set_epoch"):
                 sampler.set_epoch(epoch)
-            some = False
+            batches = 0
             for batch in loader:
-                some = True
-                if until is not None and self.version >= until:
-                    with contextlib.suppress(Busy):  # else it is tried again with the next batch
-                        self.finish(f"version {until} has come")
-                        until = None
+                batches += 1
+                if until is not None:
+                    self._ends_with(until)
+                    until = None
                 yield batch
                 if self.finished:
                     return
-            if not some:
-                raise ValueError("the loader has no batch")
+                told = told or self._counted.warns(loader, self.rank, self.workers)
+            _loader.check_end(loader, self.rank, self.version, batches, epoch)
             epoch += 1
+
+    def _ends_with(self, until: int) -> None:
+        ends = self._worker.goal(until)
+        if ends < until:
+            warnings.warn(f"rank {self.rank}: until={until}, and the job ends with version {ends}: "
+                          "another rank has given that, or musterd --commits, and the least counts",
+                          RuntimeWarning, stacklevel=3)
 
     @property
     def rank(self) -> int:

@@ -241,6 +241,7 @@ class Sync(Rank):
                 self._apply()
                 this.versions += 1
                 self._states = 0
+                self._counted.add(out.set, self.rank)
         self._offer_state()
 
     @contextlib.contextmanager

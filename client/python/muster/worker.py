@@ -6,6 +6,7 @@ import contextlib
 import ctypes as c
 import enum
 import errno
+import operator
 import os
 import select
 import threading
@@ -628,6 +629,23 @@ class Worker:
     def finish(self, why: str = "") -> None:
         """Ends the job for everybody; wait() then brings the last outcome."""
         self._call(lib.muster_finish, why.encode())
+
+    def goal(self, version: int) -> int:
+        """Has the job end with this version, for everybody, and returns the version that it ends
+        with: this one, or a lower one, for the least of musterd --commits and of what its workers
+        have given counts. No worker is given a version after it. To be called after start(), by all
+        workers with the same version, before their first push(). One that the job has made already
+        ends it now. Waits for the server's answer, at most wait_timeout, then raises Timeout: call
+        again. Raises Error with EACCES where the server leaves this to an operator (musterd
+        --finish operator), who gives --commits. After the end of the job it returns its last
+        version."""
+        version = operator.index(version)
+        if not 0 < version < 1 << 64:
+            raise InvalidArgument(errno.EINVAL, f"rank {self.job.rank}: a job cannot end with "
+                                  f"version {version}; the first that workers make is version 1")
+        ends = c.c_uint64()
+        self._again(self._by_another(lambda h: int(lib.muster_goal(h, version, c.byref(ends)))))
+        return ends.value
 
     def report(self, name: str, value: float) -> None:
         """Tells the servers a value that this worker has found out about the version it has."""

@@ -16,6 +16,7 @@ static const char *const what_more[] = {
 	[MST_COMPLAINT_ORIGIN] = "link requests came from addresses that nobody had announced",
 	[MST_COMPLAINT_STATE] = "states were larger than --state-max",
 	[MST_COMPLAINT_OUTRUN] = "states were too old when their workers had taken them",
+	[MST_COMPLAINT_GOAL] = "versions to end with differed from the job's",
 };
 
 void mst_complaints_init(struct mst_complaints *c)

@@ -22,6 +22,7 @@ enum mst_complaint {
 	MST_COMPLAINT_ORIGIN,  /* the token was valid, and not from where the request came */
 	MST_COMPLAINT_STATE,   /* a worker's state is larger than --state-max */
 	MST_COMPLAINT_OUTRUN,  /* a state was too old when its worker had taken it */
+	MST_COMPLAINT_GOAL,    /* workers want the job to end with different versions */
 	MST_COMPLAINT_KINDS
 };
 

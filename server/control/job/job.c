@@ -118,6 +118,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_re
 	mst_job_policy_init(&first, j->o->policy, policy);
 	first.begun = first.since = since;
 	mst_job_policies_enter(&j->policies, &first);
+	j->goal = (struct mst_goal){ j->o->commits, MST_RANK_NONE };
 	return 0;
 }
 

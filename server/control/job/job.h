@@ -43,6 +43,7 @@ struct mst_job {
 	int error;             /* FAILED: the error that workers are told */
 	uint64_t ended_ns;
 	bool stopped; /* the user has stopped the server: sessions that end now are no loss */
+	struct mst_goal goal;          /* the version that it ends with, at the leader */
 	struct mst_reason asked;       /* why a worker asked for the end; "": none has */
 	struct mst_identity asked_by;  /* the worker that asked */
 	struct mst_reason worker_loss; /* how the last worker was lost */

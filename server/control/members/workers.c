@@ -204,16 +204,32 @@ static bool take_leave(struct mst_workers *w, struct mst_conn *c, uint64_t seq)
 }
 
 /* The welcome has said whether a worker may. */
-static bool take_finish(struct mst_workers *w, struct mst_conn *c, const char *why, uint64_t now_ns)
+static bool may_finish(const struct mst_workers *w)
+{
+	return w->base->job.o->finish != MST_FINISH_BY_OPERATOR;
+}
+
+static bool take_goal(struct mst_workers *w, struct mst_conn *c, uint64_t version)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_GOAL, .who = c->who, .goal = version };
+
+	return mst_requests_event(&w->base->job.requests, &ev);
+}
+
+static bool take_finish(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
+			uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_FINISH, .who = c->who };
 	struct mst_reason *asked = &w->base->job.asked;
+	const char *why = msg->why;
 
-	if (w->base->job.o->finish == MST_FINISH_BY_OPERATOR)
+	if (!may_finish(w))
 		return mst_workers_broken(w, c,
 					  "broke the protocol: it would finish a job that only an "
 					  "operator may finish (--finish operator)",
 					  now_ns);
+	if (msg->goal != 0)
+		return take_goal(w, c, msg->goal);
 	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	if (asked->text[0] != '\0')
@@ -307,7 +323,7 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 	case MST_MSG_LEAVE:
 		return take_leave(w, c, msg->seq);
 	case MST_MSG_FINISH:
-		return take_finish(w, c, msg->why, now_ns);
+		return take_finish(w, c, msg, now_ns);
 	case MST_MSG_REPORT:
 		return take_report(w, c, &msg->metric, now_ns);
 	case MST_MSG_CLAIM:
@@ -440,6 +456,67 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	mst_frontend_error(&w->base->front, c, mst_evict_error(why), reason.text, now_ns);
 }
 
+/* ---- the version that the job ends with ---- */
+
+/* "rank 3", or "--commits". */
+static void who_gave(const struct mst_goal *goal, struct mst_reason *out)
+{
+	if (goal->rank == MST_RANK_NONE)
+		mst_reason_set(out, "--commits");
+	else
+		mst_reason_set(out, "rank %" PRIu32, goal->rank);
+}
+
+/* @before: what the job was to end with.
+ * Return: whether somebody should look at it: two have not given the same, or it is too late. */
+static bool say_goal(const struct mst_notice *notice, const struct mst_goal *before,
+		     struct mst_reason *out)
+{
+	uint32_t rank = notice->who.rank;
+	uint64_t asked = notice->goal.asked;
+	bool lower = before->version != 0 && asked < before->version;
+	struct mst_reason giver;
+
+	who_gave(before, &giver);
+	if (before->version != 0 && asked > before->version)
+		mst_reason_set(out,
+			       "rank %" PRIu32 " wants the job to end with version %" PRIu64
+			       ", and it ends with %" PRIu64 " (%s): the least counts",
+			       rank, asked, before->version, giver.text);
+	else if (lower)
+		mst_reason_set(out,
+			       "rank %" PRIu32 " has the job end with version %" PRIu64
+			       ", and no more with %" PRIu64 " (%s): the least counts",
+			       rank, asked, before->version, giver.text);
+	else
+		mst_reason_set(out, "rank %" PRIu32 " has the job end with version %" PRIu64, rank,
+			       asked);
+	if (asked <= notice->goal.newest && asked == notice->goal.of_job.version)
+		mst_reason_add(out, ", and it has made version %" PRIu64 " already: it ends now",
+			       notice->goal.newest);
+	return asked != before->version && (before->version != 0 || asked <= notice->goal.newest);
+}
+
+/* All ranks may give a version, again and again. So a log has few lines of it. */
+void mst_workers_goal(struct mst_workers *w, const struct mst_notice *notice)
+{
+	struct mst_conn *c = mst_frontend_worker(&w->base->front, notice->who);
+	struct mst_goal before = w->base->job.goal;
+	struct mst_reason text;
+
+	w->base->job.goal = notice->goal.of_job;
+	if (say_goal(notice, &before, &text))
+		mst_complain(&w->base->front.complaints, MST_COMPLAINT_GOAL, "%s", text.text);
+	else if (before.version == 0)
+		mst_info("%s", text.text);
+	if (c == NULL)
+		return;
+	struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_DONE);
+	(void)snprintf(m->why, sizeof(m->why), "%s", text.text);
+	m->goal = notice->goal.of_job.version;
+	mst_frontend_send(&w->base->front, c, m);
+}
+
 /* ---- the end of the job ---- */
 
 /* "1, 4": ranks that have not started, or whose session has ended. */
@@ -491,6 +568,11 @@ static void why_finished(const struct mst_workers *w, const struct mst_notice *n
 	absent_ranks(j, absent, sizeof(absent));
 	if (finish == MST_FINISH_ASKED && j->asked.text[0] != '\0')
 		mst_reason_set(why, "%s", j->asked.text);
+	else if (finish == MST_FINISH_COMMITS && j->goal.rank != MST_RANK_NONE)
+		mst_reason_set(why,
+			       "version %" PRIu64 " is made, which is the last that rank %" PRIu32
+			       " wants",
+			       j->goal.version, j->goal.rank);
 	else if (finish == MST_FINISH_SPOILT)
 		mst_sentence_spoilt(why, &notice->finish.spoilt, notice->finish.ranks,
 				    mst_job_servers(j));

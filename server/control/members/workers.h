@@ -41,6 +41,8 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns);
 void mst_workers_send_state(struct mst_workers *w, struct mst_identity who);
 void mst_workers_started(struct mst_workers *w);
 void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *notice);
+/* A worker has given a version that the job is to end with. */
+void mst_workers_goal(struct mst_workers *w, const struct mst_notice *notice);
 void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns);
 void mst_workers_finished(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns);
 

@@ -72,7 +72,7 @@ struct mst_ledger_cfg {
 	 * the version that each worker was given last is kept, versions are made one at a time,
 	 * and each rule has a window of 0 or a quorum of 1. */
 	double distance;
-	uint64_t commits_max; /* the job ends there; 0: never */
+	uint64_t commits_max; /* the job ends there, unless a worker gives less; 0: never */
 	double samples_max;   /* the job ends there; 0: never */
 	double average;       /* decay of the moving average of the parameters; 0: there is none */
 	uint64_t lease_ns;

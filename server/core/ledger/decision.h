@@ -16,6 +16,7 @@
 #include "muster/muster.h"
 #include "server/core/ledger/event.h"
 #include "server/core/policy/factor.h"
+#include "server/core/ranks.h"
 
 #define MST_BUFFER_NONE UINT32_MAX
 
@@ -59,6 +60,14 @@ enum mst_decision_kind {
 	MST_DO_WANT,   /* state: the worker is asked for its state: report MST_EV_GIVEN */
 	MST_DO_HAND,   /* state: the worker gets the state that was given: report MST_EV_TAKEN */
 	MST_DO_HANDED, /* nobody needs that state any more */
+	/* goal: `who` has given a version to end with: it is the job's, unless that is lower */
+	MST_DO_GOAL,
+};
+
+/* The version that a job ends with. */
+struct mst_goal {
+	uint64_t version; /* 0: there is none */
+	uint32_t rank;    /* that has given it; MST_RANK_NONE: --commits */
 };
 
 enum mst_evict_why {
@@ -174,6 +183,10 @@ struct mst_decision {
 			uint64_t number;
 			uint64_t version; /* BEHIND: the newest; HAND: of the state */
 		} state;
+		struct {
+			struct mst_goal of_job;
+			uint64_t asked;
+		} goal;
 	};
 };
 

@@ -41,6 +41,7 @@ enum mst_ledger_event_kind {
 	MST_EV_LEAVE,  /* seq: of its last header */
 	MST_EV_LOST,   /* the worker's control connection or a link is gone: error */
 	MST_EV_FINISH, /* the worker wants the job to end */
+	MST_EV_GOAL,   /* goal: the worker wants the job to end with this version */
 	/* policy: another one; each of its rules has passed mst_rule_check() */
 	MST_EV_POLICY,
 	MST_EV_REST,    /* rests: the worker is to rest, or to return */
@@ -122,6 +123,7 @@ struct mst_ledger_event {
 		} answered;
 		uint64_t heard_ns; /* HEARD: read from the same clock as now_ns */
 		uint64_t seq;      /* LEAVE */
+		uint64_t goal;     /* GOAL: from 1 */
 		int error;         /* LOST: negative errno */
 		struct {
 			struct mst_rule rule;

@@ -123,6 +123,7 @@ int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 	l->cfg = *cfg;
 	l->rule = cfg->rule;
 	l->controller = cfg->controller;
+	l->goal = (struct mst_goal){ cfg->commits_max, MST_RANK_NONE };
 	l->join_until = cfg->join_until_ns;
 	l->entry_max = mst_ledger_entries(cfg);
 	l->queue_size = decisions_max(cfg);
@@ -225,6 +226,9 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 	case MST_EV_FINISH:
 		if (l->phase == MST_PHASE_RUNNING)
 			mst_life_end(l, MST_FINISH_ASKED);
+		break;
+	case MST_EV_GOAL:
+		mst_life_goal(l, m, ev->goal);
 		break;
 	default:
 		MST_ASSERT(false); /* mst_ledger_handle() has handled all other kinds */

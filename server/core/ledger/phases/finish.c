@@ -24,6 +24,22 @@ void mst_life_end_whole(struct mst_ledger *l)
 	l->end_whole_until = l->now_ns + patience_at_end(l);
 }
 
+/* Each worker that gives a version is answered: what it pushes next is judged under it. One that
+ * has been made already ends the job before the open step is looked at, so that it commits what is
+ * counted. */
+void mst_life_goal(struct mst_ledger *l, const struct mst_member *m, uint64_t version)
+{
+	bool least = l->goal.version == 0 || version < l->goal.version;
+
+	if (least && l->phase != MST_PHASE_ENDED)
+		l->goal = (struct mst_goal){ version, m->rank };
+	struct mst_decision *d = mst_decide(l, MST_DO_GOAL, m);
+	d->goal.of_job = l->goal;
+	d->goal.asked = version;
+	if (l->phase == MST_PHASE_RUNNING && mst_has_commits(l))
+		mst_life_end(l, MST_FINISH_COMMITS);
+}
+
 /* A job that ends well already, and waits for no worker, does so. */
 void mst_life_stop(struct mst_ledger *l)
 {

@@ -8,6 +8,8 @@
 /* Lets the job end for an operator. The open step is waited for, so that the last version is made
  * as all others are; but not for long, because a worker that hangs may be why the job is to end. */
 void mst_life_end_whole(struct mst_ledger *l);
+/* @m wants the job to end with @version, which is not 0. */
+void mst_life_goal(struct mst_ledger *l, const struct mst_member *m, uint64_t version);
 /* The server is being stopped: the job ends with the newest version, as soon as that is made. A
  * step that lacks contributions is given up. */
 void mst_life_stop(struct mst_ledger *l);

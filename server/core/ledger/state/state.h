@@ -100,6 +100,7 @@ struct mst_ledger {
 	bool rule_adapts; /* rule_changes: because the controller has said so */
 
 	enum mst_phase phase;
+	struct mst_goal goal;
 	bool end_due; /* the job ends as soon as what is counted has been committed */
 	/* While this is set, the open step is only committed if its rule is met: for a job that is
 	 * stopped, and for some time for a job that an operator ends. */
@@ -170,7 +171,7 @@ struct mst_ledger {
 /* Has the job all the commits, or all the samples, that it is to end with? */
 static inline bool mst_has_commits(const struct mst_ledger *l)
 {
-	return l->cfg.commits_max > 0 && l->store.newest >= l->cfg.commits_max;
+	return l->goal.version > 0 && l->store.newest >= l->goal.version;
 }
 static inline bool mst_has_samples(const struct mst_ledger *l)
 {

@@ -32,6 +32,7 @@ static void before_the_start_little_goes(void)
 	CU_ASSERT_EQUAL(muster_push(client_handle, &c, NULL), -EINVAL);
 	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, NULL), -EINVAL);
 	CU_ASSERT_EQUAL(muster_finish(client_handle, "too soon"), -EINVAL);
+	CU_ASSERT_EQUAL(muster_goal(client_handle, 1, NULL), -EINVAL);
 	CU_ASSERT_EQUAL(muster_pull(client_handle), -EINVAL);
 	CU_ASSERT_EQUAL(muster_abandon(client_handle), -EINVAL);
 	CU_ASSERT_EQUAL(muster_wait(client_handle, &client_outcome), -EINVAL);

@@ -27,6 +27,7 @@ static int wrong_in_child(void)
 	if (child == 0)
 		_exit((muster_finish(client_handle, "a child") != -ECHILD) +
 		      (muster_report(client_handle, "loss", 1) != -ECHILD) +
+		      (muster_goal(client_handle, 1, NULL) != -ECHILD) +
 		      (muster_wait(client_handle, NULL) != -ECHILD) +
 		      (muster_start(client_handle, NULL, NULL) != -ECHILD));
 	waitpid(child, &status, 0);

@@ -121,7 +121,7 @@ static void a_state_that_comes_in_pieces_is_taken_as_a_whole_and_once(void)
 	client_close();
 }
 
-/* Who is behind gives nothing. */
+/* A worker that is behind gives nothing. */
 static void one_that_is_behind_again_takes_another_state(void)
 {
 	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS, version;

@@ -88,7 +88,7 @@ static bool is_optional(enum mst_message_kind kind, uint16_t tag)
 	const struct mst_shape *shape = &mst_body_of(kind)->shape;
 
 	for (size_t i = 0; i < shape->count; i++) {
-		if (shape->field[i].tag == tag)
+		if (shape->field[i].tag == (tag & (uint16_t)~MST_TAG_MUST_KNOW))
 			return (shape->field[i].flags & MST_FIELD_OPTIONAL) != 0;
 	}
 	return false;

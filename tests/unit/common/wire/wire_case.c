@@ -90,6 +90,7 @@ static void make_status(void)
 		.norm_median = 0.5,
 		.saved_ns = 6,
 		.state_max = 1000,
+		.goal = 2000,
 		.state_too_large = 1001,
 		.state_of = 4,
 		.why = "100 commits",
@@ -208,6 +209,13 @@ static void make_between_servers(enum mst_message_kind kind)
 		wire_sent.beat = (struct mst_beat){ 2, { { 12345 }, { UINT64_MAX } } };
 }
 
+static void make_why(enum mst_message_kind kind)
+{
+	memcpy(wire_sent.why, "accuracy reached", sizeof("accuracy reached"));
+	if (kind == MST_MSG_FINISH || kind == MST_MSG_DONE)
+		wire_sent.goal = 1000;
+}
+
 void wire_make(enum mst_message_kind kind)
 {
 	for (size_t i = 0; i < sizeof(wire_piece); i++)
@@ -235,7 +243,7 @@ void wire_make(enum mst_message_kind kind)
 		wire_sent.seq = UINT64_C(0x123456789abcdef);
 	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED || kind == MST_MSG_DONE ||
 		 kind == MST_MSG_END_JOB)
-		memcpy(wire_sent.why, "accuracy reached", sizeof("accuracy reached"));
+		make_why(kind);
 	else if (kind == MST_MSG_POLICY)
 		wire_sent.change = (struct mst_policy_change){ "backup:4", 1 };
 	else if (kind == MST_MSG_REST)

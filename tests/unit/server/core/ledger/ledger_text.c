@@ -18,6 +18,7 @@ static const char *const event_name[] = {
 	[MST_EV_LEAVE] = "leave",
 	[MST_EV_LOST] = "lost",
 	[MST_EV_FINISH] = "finish",
+	[MST_EV_GOAL] = "goal",
 	[MST_EV_POLICY] = "policy",
 	[MST_EV_REST] = "rest",
 	[MST_EV_SERVER] = "server",
@@ -43,7 +44,7 @@ static const char *const decision_name[] = {
 	[MST_DO_POLICY] = "POLICY",   [MST_DO_FINISH] = "FINISH", [MST_DO_SETTLE] = "SETTLE",
 	[MST_DO_APPLY] = "APPLY",     [MST_DO_SAVE] = "SAVE",     [MST_DO_SAVED] = "SAVED",
 	[MST_DO_BEHIND] = "BEHIND",   [MST_DO_WANT] = "WANT",     [MST_DO_HAND] = "HAND",
-	[MST_DO_HANDED] = "HANDED",   [MST_DO_LEND] = "LEND",
+	[MST_DO_HANDED] = "HANDED",   [MST_DO_LEND] = "LEND",     [MST_DO_GOAL] = "GOAL",
 };
 
 static const char *const evict_name[] = {
@@ -190,6 +191,18 @@ static void about_saved(const struct mst_decision *d, char text[LEDGER_TEXT_LEN]
 		 d->saved.failed ? ", failed" : "");
 }
 
+static void about_goal(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
+{
+	snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 " of %d, asked %" PRIu64,
+		 d->goal.of_job.version, (int)d->goal.of_job.rank, d->goal.asked);
+}
+
+static void about_advice(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
+{
+	snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->advice.version,
+		 d->advice.hand_in ? ", hand in" : "");
+}
+
 static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_LEN])
 {
 	text[0] = '\0';
@@ -226,8 +239,7 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 			 where_name[d->answer.where], (int)d->answer.buffer);
 		break;
 	case MST_DO_ADVISE:
-		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64 "%s", d->advice.version,
-			 d->advice.hand_in ? ", hand in" : "");
+		about_advice(d, text);
 		break;
 	case MST_DO_REST:
 		snprintf(text, LEDGER_TEXT_LEN, "%s", d->rests ? "rests" : "returns");
@@ -239,9 +251,7 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 		snprintf(text, LEDGER_TEXT_LEN, "%s, version %" PRIu64, finish_name[d->finish.why],
 			 d->finish.version);
 		break;
-	case MST_DO_APPLY:
-		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->apply.version);
-		break;
+	case MST_DO_APPLY: /* no optimiser here has a reduce phase */
 	case MST_DO_SAVE:
 	case MST_DO_LEND:
 		snprintf(text, LEDGER_TEXT_LEN, "version %" PRIu64, d->commit.version);
@@ -253,6 +263,9 @@ static void about_decision(const struct mst_decision *d, char text[LEDGER_TEXT_L
 	case MST_DO_WANT:
 	case MST_DO_HAND:
 		about_state(d, text);
+		break;
+	case MST_DO_GOAL:
+		about_goal(d, text);
 		break;
 	case MST_DO_SETTLE:
 	case MST_DO_POLICY:

@@ -500,13 +500,17 @@ static bool rest(struct ledger_world *w, struct mst_ledger_event *out)
 	return true;
 }
 
-/* So may an operator, of any worker, and of the job. */
+/* So may an operator, of any worker, and of the job. A worker gives a version to end with, mostly
+ * one that is still to come. */
 static bool end(struct ledger_world *w, struct mst_ledger_event *out)
 {
-	if (w->calm || !w->cfg.rests || !rarely(w, 300))
+	if (w->calm || !w->cfg.rests || !rarely(w, 150))
 		return false;
-	*out = event(&w->worker[below(w, w->worker_count)],
-		     rarely(w, 20) ? MST_EV_END : MST_EV_EVICT);
+	*out = event(&w->worker[below(w, w->worker_count)], rarely(w, 20)  ? MST_EV_END
+							    : rarely(w, 2) ? MST_EV_GOAL
+									   : MST_EV_EVICT);
+	if (out->kind == MST_EV_GOAL)
+		out->goal = 1 + mst_rand_below(&w->rand, w->newest + 30);
 	return true;
 }
 

@@ -35,6 +35,23 @@ void end_asked(struct reference *r)
 	r->end_waits_ns = r->now_ns + (ns < r->rule.patience_ns ? ns : r->rule.patience_ns);
 }
 
+/* What is counted then is committed first, as ever. */
+void end_with(struct reference *r, const struct session *s, uint64_t version)
+{
+	if (!r->finished && (r->goal == 0 || version < r->goal)) {
+		r->goal = version;
+		r->goal_rank = s->who.rank;
+	}
+	struct mst_decision *d = decide(r, MST_DO_GOAL, s->who);
+	d->goal.of_job = (struct mst_goal){ r->goal, r->goal_rank };
+	d->goal.asked = version;
+	if (!r->born || r->finished || r->settling || reference_newest(r) < r->goal)
+		return;
+	if (!is_ending(r))
+		r->goal_passed = true;
+	r->end_waits = false;
+}
+
 /* A job that ends well already, without waiting for anybody, does so. */
 void end_stopped(struct reference *r)
 {

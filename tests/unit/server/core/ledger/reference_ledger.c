@@ -335,6 +335,9 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 			r->asked_to_finish = r->asked_to_finish || r->born;
 		r->end_waits = false;
 		break;
+	case MST_EV_GOAL:
+		end_with(r, s, ev->goal);
+		break;
 	case MST_EV_JOIN:
 	case MST_EV_HEARD:
 	case MST_EV_POLICY:
@@ -566,6 +569,8 @@ struct reference *reference_new(const struct mst_ledger_cfg *cfg)
 	if (r == NULL)
 		abort();
 	r->cfg = *cfg;
+	r->goal = cfg->commits_max;
+	r->goal_rank = UINT32_MAX;
 	r->rule = cfg->rule;
 	r->join_until_ns = cfg->join_until_ns;
 	r->saving = r->lent = MST_VERSION_NONE;

@@ -102,6 +102,10 @@ struct reference {
 	bool has_state;         /* version 0 has been sent, perhaps before the job is born */
 	struct session *sender; /* told to send its start state */
 	bool asked_to_finish, all_left, stopped, finished;
+	/* The version to end with, which a worker has given if that is not --commits; 0: none. */
+	uint64_t goal;
+	uint32_t goal_rank;
+	bool goal_passed; /* it had been made when a worker gave it */
 	/* An operator has asked for it: until then the open step may still become whole. */
 	bool end_waits;
 	uint64_t end_waits_ns;
@@ -151,7 +155,8 @@ struct mst_decision *decide(struct reference *r, enum mst_decision_kind kind,
 /* Is the job over, or about to be? */
 static inline bool is_ending(const struct reference *r)
 {
-	return r->finished || r->settling || r->asked_to_finish || r->all_left || r->stopped;
+	return r->finished || r->settling || r->asked_to_finish || r->all_left || r->stopped ||
+	       r->goal_passed;
 }
 
 /* Can the open step still become whole? */
@@ -168,6 +173,8 @@ void job_finish(struct reference *r, enum mst_finish_why why);
 /* An operator wants the job to end; the server is stopped. */
 void end_asked(struct reference *r);
 void end_stopped(struct reference *r);
+/* A worker wants it to end with this version. */
+void end_with(struct reference *r, const struct session *s, uint64_t version);
 /* Until when the open step is waited for because of that. */
 uint64_t end_due(const struct reference *r);
 

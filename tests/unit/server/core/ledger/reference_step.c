@@ -71,7 +71,8 @@ bool step_due(const struct reference *r)
 
 	if (!r->born || r->finished || r->settling || step->made.entry_count == 0)
 		return false;
-	if ((r->asked_to_finish && !r->end_waits) || roster_count(r) == 0 || step->overdue)
+	if ((r->asked_to_finish && !r->end_waits) || r->goal_passed || roster_count(r) == 0 ||
+	    step->overdue)
 		return true;
 	if (r->rule.quorum == 0)
 		return missing_count(r) == 0;
@@ -321,7 +322,7 @@ static void commit(struct reference *r)
 	preempt(r);
 	if (is_ending(r))
 		return;
-	if (r->cfg.commits_max != 0 && reference_newest(r) >= r->cfg.commits_max)
+	if (r->goal != 0 && reference_newest(r) >= r->goal)
 		job_finish(r, MST_FINISH_COMMITS);
 	else if (r->cfg.samples_max > 0 && r->samples >= r->cfg.samples_max)
 		job_finish(r, MST_FINISH_SAMPLES);
@@ -648,6 +649,8 @@ void settle(struct reference *r)
 		bool waits = r->end_waits && open_step(r)->made.entry_count > 0;
 		if (!step_due(r) && r->stopped)
 			job_finish(r, MST_FINISH_STOPPED);
+		if (!step_due(r) && r->goal_passed)
+			job_finish(r, MST_FINISH_COMMITS);
 		if (!step_due(r) && r->asked_to_finish && !waits)
 			job_finish(r, MST_FINISH_ASKED);
 		if (!step_due(r) && r->all_left)

@@ -376,6 +376,79 @@ static void job_ends_at_its_commits_and_samples(void)
 	job_close(&j);
 }
 
+static const struct mst_decision *goal(struct ledger_job *j, uint32_t rank, uint64_t version)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_GOAL,
+				       .who = j->worker[rank].who,
+				       .goal = version };
+
+	job_event(j, &ev);
+	const struct mst_decision *d = job_last(j, MST_DO_GOAL, (int)rank);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	CU_ASSERT_EQUAL(d->goal.asked, version);
+	return d;
+}
+
+/* Each is answered with what is in force then. */
+static void the_least_that_anybody_has_given_ends_the_job(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("async", 3);
+	struct ledger_job j;
+
+	cfg.commits_max = 5;
+	job_born(&j, &cfg);
+	CU_ASSERT_EQUAL(goal(&j, 0, 7)->goal.of_job.version, 5);
+	CU_ASSERT_EQUAL(goal(&j, 0, 7)->goal.of_job.rank, MST_RANK_NONE);
+	CU_ASSERT_EQUAL(goal(&j, 1, 3)->goal.of_job.version, 3);
+	CU_ASSERT_EQUAL(goal(&j, 2, 3)->goal.of_job.rank, 1);
+	CU_ASSERT_EQUAL(goal(&j, 2, 4)->goal.of_job.version, 3);
+	for (uint32_t rank = 0; rank < 3; rank++) {
+		CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
+		job_push(&j, rank);
+	}
+	CU_ASSERT(job_finished(&j, MST_FINISH_COMMITS));
+	CU_ASSERT_EQUAL(job_version(&j), 3);
+	CU_ASSERT_EQUAL(goal(&j, 2, 1)->goal.of_job.version, 3); /* too late */
+	job_close(&j);
+
+	cfg.commits_max = 0;
+	job_born(&j, &cfg);
+	CU_ASSERT_EQUAL(goal(&j, 0, 1)->goal.of_job.version, 1);
+	job_push(&j, 2);
+	CU_ASSERT_EQUAL(job_version(&j), 1);
+	CU_ASSERT(job_finished(&j, MST_FINISH_COMMITS));
+	job_close(&j);
+}
+
+/* With what is counted, of which workers have been told. */
+static void a_version_to_end_with_that_is_made_already_ends_the_job_now(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	for (int i = 0; i < 4; i++)
+		job_push(&j, (uint32_t)i % 2);
+	CU_ASSERT_EQUAL(job_version(&j), 2);
+	job_push(&j, 0);
+	CU_ASSERT_EQUAL(goal(&j, 1, 1)->goal.of_job.version, 1);
+	CU_ASSERT(job_finished(&j, MST_FINISH_COMMITS));
+	CU_ASSERT_EQUAL(job_version(&j), 3);
+	job_close(&j);
+}
+
+static void a_version_to_end_with_may_be_given_before_the_start(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("async", 2);
+	struct ledger_job j;
+
+	job_open(&j, &cfg);
+	job_enter(&j, 0);
+	CU_ASSERT_EQUAL(goal(&j, 0, 1)->goal.of_job.version, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
+	job_close(&j);
+}
+
 static void ends_have_an_error_where_something_is_wrong(void)
 {
 	CU_ASSERT_EQUAL(mst_evict_error(MST_EVICT_LEFT), 0);
@@ -578,6 +651,12 @@ static CU_TestInfo cases[] = {
 	{ "a failed job leaves no timer behind", failed_job_leaves_no_timer_behind },
 	{ "finish commits what is counted", finish_commits_what_is_counted },
 	{ "the job ends at its commits and samples", job_ends_at_its_commits_and_samples },
+	{ "the least version that anybody has given to end with ends the job",
+	  the_least_that_anybody_has_given_ends_the_job },
+	{ "a version to end with that is made already ends the job now",
+	  a_version_to_end_with_that_is_made_already_ends_the_job_now },
+	{ "a version to end with may be given before the start",
+	  a_version_to_end_with_may_be_given_before_the_start },
 	{ "ends have an error where something is wrong",
 	  ends_have_an_error_where_something_is_wrong },
 	{ "who is evicted is lost with one verdict for each contribution",

@@ -240,6 +240,10 @@ static bool same_decision(const struct mst_decision *a, const struct mst_decisio
 		return a->evict == b->evict;
 	case MST_DO_FINISH:
 		return a->finish.why == b->finish.why && a->finish.version == b->finish.version;
+	case MST_DO_GOAL:
+		return a->goal.asked == b->goal.asked &&
+		       a->goal.of_job.version == b->goal.of_job.version &&
+		       a->goal.of_job.rank == b->goal.of_job.rank;
 	case MST_DO_BEHIND:
 	case MST_DO_WANT:
 	case MST_DO_HAND:
