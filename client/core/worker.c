@@ -294,7 +294,7 @@ bool mst_worker_pass(struct mst_worker *w, struct mst_lane_header *header)
 	uint64_t number = mst_tickets_issue_pass(&w->tickets);
 	w->slot[slot].passed = true;
 	*header = header_of(w, slot, number, unheard);
-	header->flags = MST_HEADER_PASS | ask_with(w, number, &header->ask);
+	header->flags = MST_HEADER_PASS;
 	w->abandoned |= w->ranges.count > 0;
 	stop_filling(w, MST_GRANT_SPENT);
 	return true;

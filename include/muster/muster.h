@@ -445,7 +445,9 @@ int muster_push_ranges(struct muster *m, const struct muster_piece *pieces, uint
  * muster_push - hand the contribution in: the rest (what no range covered, taken from
  * muster_gradient()'s buffer) and the header. After it the buffer is the server's, and unless
  * c->keep the result of the last outcome may no longer be read.
- * @ticket: may be NULL; numbers the contribution, from 1 in each session; 0 once the job is over.
+ * @ticket: may be NULL; gets the number of the contribution, which rises from push to push of a
+ *       session: by one, and by one more for each pass since the last push (muster_abandon()). 0
+ *       once the job is over.
  * Like muster_push_range() it never waits for the server. Return: 0; -EINVAL the weight is no
  * number from 2^-53 to 2^53; -EAGAIN; -EDOM the loss is set and is infinite or NaN, or --guard is
  * full and an element is: the contribution has been given up, there is no ticket, and the next
@@ -455,9 +457,10 @@ int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t 
 
 /** muster_abandon - give up the unfinished contribution, together with the ranges already sent. The
  * next muster_wait() says CANCELLED with ticket 0. If muster_check() says HAND_IN, the servers are
- * told that this worker has nothing for the step (it passes); then the next muster_wait() says
- * CANCELLED only if ranges had been sent, and else has no verdict. Like muster_push_range() it
- * never waits for the server. Return: 0; shared errors. */
+ * told that this worker has nothing for the step (it passes, which takes a number among the
+ * tickets); then the next muster_wait() says CANCELLED only if ranges had been sent, and else has no
+ * verdict. It never asks, so the result of the last outcome may still be read. Like
+ * muster_push_range() it never waits for the server. Return: 0; shared errors. */
 int muster_abandon(struct muster *m);
 
 /** muster_check - a hint for a busy worker: a read of local memory, cheap enough for every

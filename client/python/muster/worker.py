@@ -471,11 +471,14 @@ class Worker:
 
     @property
     def ticket(self) -> int:
-        """The ticket of the last contribution that was handed in; 0: none, or the job was over."""
+        """The ticket of the last contribution that was handed in; 0: none, or the job was over.
+        Tickets rise, and not always by one (abandon())."""
         return self._ticket.value
 
     def abandon(self) -> None:
-        """Gives the unfinished contribution up; the next wait() says CANCELLED with ticket 0."""
+        """Gives the unfinished contribution up; the next wait() says CANCELLED with ticket 0. The
+        result's view stays: nothing is asked for before wait(). Where check() says HAND_IN, this
+        tells the servers that there is nothing, which takes a number among the tickets."""
         self._gradients.end()
         self._call(lib.muster_abandon)
 

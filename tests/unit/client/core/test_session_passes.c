@@ -60,9 +60,37 @@ static void a_pass_is_a_header_without_contents(void)
 	CU_ASSERT_EQUAL(session_sent.seq, 1);
 	CU_ASSERT_EQUAL(session_sent.epoch, 1);
 	CU_ASSERT_EQUAL(session_sent.weight, 0);
-	CU_ASSERT_EQUAL(session_sent.flags, MST_HEADER_PASS | MST_HEADER_ASK);
-	CU_ASSERT_EQUAL(session_sent.ask.number, 2);
+	CU_ASSERT_EQUAL(session_sent.flags, MST_HEADER_PASS);
+	CU_ASSERT_EQUAL(session_sent.ask.number, 0);
 	CU_ASSERT_FALSE(pass()); /* its slot is out */
+	session_end();
+}
+
+/* While an ask is out the servers may write to the place of the result, and let go of its buffer.
+ */
+static void the_result_stays_until_the_wait(void)
+{
+	begin(&one);
+	CU_ASSERT(pass());
+	CU_ASSERT_EQUAL(session_worker.ask, MST_ASK_NONE);
+	CU_ASSERT_FALSE(mst_worker_awaits(&session_worker));
+	CU_ASSERT(session_wait_asks());
+	CU_ASSERT_EQUAL(session_worker.ask, MST_ASK_OUT);
+	session_end();
+}
+
+/* An ask that is out was sent before the pass, and its answer is what the wait brings. */
+static void a_pass_asks_for_no_other_answer(void)
+{
+	begin(&two);
+	push(false);
+	CU_ASSERT(pass());
+	CU_ASSERT_EQUAL(session_grant(0), 0);
+	CU_ASSERT_EQUAL(count(1), 0);
+	CU_ASSERT_EQUAL(session_answer(1, MST_WHERE_IN_PLACE), 0);
+	CU_ASSERT(misses(0));
+	CU_ASSERT_EQUAL(session_take(), 0);
+	CU_ASSERT_EQUAL(session_out.ticket, 1);
 	session_end();
 }
 
@@ -70,6 +98,7 @@ static void a_pass_has_no_verdict(void)
 {
 	begin(&one);
 	CU_ASSERT(pass());
+	CU_ASSERT(session_wait_asks());
 	CU_ASSERT(misses(MST_MISSES_ANSWER | MST_MISSES_VERDICT | MST_MISSES_SLOT));
 	CU_ASSERT_EQUAL(session_answer(1, MST_WHERE_IN_PLACE), 0);
 	CU_ASSERT(misses(MST_MISSES_VERDICT | MST_MISSES_SLOT));
@@ -91,6 +120,7 @@ static void ranges_of_a_pass_are_told_as_cancelled(void)
 	mst_worker_fill(&session_worker);
 	CU_ASSERT_EQUAL(mst_worker_range(&session_worker, 0, 60), 0);
 	CU_ASSERT(pass());
+	CU_ASSERT(session_wait_asks());
 	judged = 1;
 	CU_ASSERT_EQUAL(session_answer(1, MST_WHERE_IN_PLACE), 0);
 	CU_ASSERT_EQUAL(session_grant(0), 0);
@@ -107,6 +137,7 @@ static void a_verdict_after_a_pass_tells_of_it_too(void)
 	begin(&two);
 	CU_ASSERT(pass());
 	push(true);
+	CU_ASSERT(session_wait_asks());
 	CU_ASSERT_EQUAL(count(2), 0);
 	CU_ASSERT_EQUAL(session_grant(1), 0);
 	CU_ASSERT_EQUAL(session_answer(2, MST_WHERE_IN_PLACE), 0);
@@ -125,6 +156,7 @@ static void the_grant_of_a_pass_may_come_before_the_verdict_before_it(void)
 	mst_worker_fill(&session_worker);
 	push(true);
 	CU_ASSERT(pass());
+	CU_ASSERT(session_wait_asks());
 	CU_ASSERT_EQUAL(session_answer(1, MST_WHERE_IN_PLACE), 0);
 	CU_ASSERT_EQUAL(session_grant(1), 0);
 	CU_ASSERT(misses(MST_MISSES_VERDICT));
@@ -143,11 +175,10 @@ static void the_later_of_two_passes_tells_of_both(void)
 	begin(&two);
 	CU_ASSERT(pass());
 	CU_ASSERT(pass());
+	CU_ASSERT(session_wait_asks());
 	CU_ASSERT_EQUAL(session_answer(1, MST_WHERE_IN_PLACE), 0);
 	CU_ASSERT_EQUAL(session_grant(1), 0);
 	judged = 2;
-	CU_ASSERT(session_wait_asks()); /* for the second pass, after the answer of the first */
-	CU_ASSERT_EQUAL(session_answer(2, MST_WHERE_IN_PLACE), 0);
 	CU_ASSERT_EQUAL(session_take(), 0);
 	push(false);
 	CU_ASSERT_EQUAL(session_sent.unheard, 0);
@@ -223,7 +254,11 @@ static void without_a_slot_there_is_no_pass(void)
 }
 
 static CU_TestInfo cases[] = {
-	{ "a pass is a header without contents, which asks", a_pass_is_a_header_without_contents },
+	{ "a pass is a header without contents, which does not ask",
+	  a_pass_is_a_header_without_contents },
+	{ "after a pass the result stays readable until the wait",
+	  the_result_stays_until_the_wait },
+	{ "a pass after an ask asks for no other answer", a_pass_asks_for_no_other_answer },
 	{ "a pass has no verdict; its grant says that it has been judged", a_pass_has_no_verdict },
 	{ "ranges that a pass gives up are told as cancelled",
 	  ranges_of_a_pass_are_told_as_cancelled },
