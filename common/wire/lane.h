@@ -23,17 +23,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/wire/range.h"
 #include "common/wire/rule.h"
 
 #define MST_SLOTS_MAX 4u
 #define MST_WORKERS_MAX 4096u
 #define MST_ELEMS_MAX (UINT64_C(1) << 40) /* of a vector: sizes in bytes fit a size_t by far */
 #define MST_VERSION_NONE UINT64_MAX
-/* The most samples of a contribution: above 2^53 a double cannot count them one by one. */
-#define MST_WEIGHT_MAX 9007199254740992.0
-/* The inverse of a smaller weight would be above the maximum. Between the two, no coefficient and
- * no divisor that is made of weights overflows or vanishes in f32. */
-#define MST_WEIGHT_MIN (1 / MST_WEIGHT_MAX)
 
 /* The immediate: kind, slot, and the low bits of the grant's epoch (a check, not an identity). */
 enum mst_imm_kind {

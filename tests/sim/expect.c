@@ -121,7 +121,9 @@ void expect_weigh(struct expect_item *item, const struct mst_rule *rule)
 {
 	uint64_t staleness = item->version - 1 - item->tag;
 	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
-	bool by_samples = rule->weigh == MST_WEIGH_SAMPLES && rule->divide && rule->quorum != 1;
+	bool alone = rule->quorum == 1 ||
+		     (rule->quorum <= 0 && (int64_t)expected.plan->workers <= 1 - rule->quorum);
+	bool by_samples = rule->weigh == MST_WEIGH_SAMPLES && rule->divide && !alone;
 
 	item->base = by_samples ? item->samples : 1.0;
 	if (item->is_sum)
@@ -482,6 +484,16 @@ static void share_all(struct version *v, struct expect_item *const *items, uint3
 	}
 }
 
+/* The sum of the base weights of a rank, in order. */
+static double base_of(struct expect_item *const *items, uint32_t count, uint32_t rank)
+{
+	double base = 0;
+
+	for (uint32_t k = 0; k < count; k++)
+		base += items[k]->rank == rank ? items[k]->base : 0;
+	return base;
+}
+
 const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,
 			  const struct mst_rule *rule, const struct expect_figures *told)
 {
@@ -492,10 +504,10 @@ const char *expect_commit(uint64_t version, struct expect_item *const *items, ui
 	if (version >= VERSIONS_MAX)
 		return "there are more versions than the job was to have";
 	v->known = p->owner == MUSTER_WORKERS_OWN || (v - 1)->known;
-	for (uint32_t k = 0; k < count; k++) {
-		base += items[k]->base;
+	for (uint32_t k = 0; k < count; k++)
 		v->known &= !items[k]->spoiled;
-	}
+	for (uint32_t rank = 0; rank < p->workers; rank++)
+		base += base_of(items, count, rank);
 	double scale = rule->linear ? (double)count / p->workers : 1.0;
 	float own_divisor = rule->divide ? (float)base : 1.0f;
 	float own_rate = p->owner == MUSTER_SERVERS_OWN ? (float)(p->lr * scale) : 0.0f;

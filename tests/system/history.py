@@ -404,7 +404,21 @@ def commits_each(log, version):
     """Is the version made of one contribution by its policy? Then weights cancel."""
     text = log.under(version)
     policy = policy_of(text)
-    return policy.alone or policy.quorum_of(text) == 1
+    quorum = policy.quorum_of(text) or 0
+    if policy.alone or quorum > 0:
+        return policy.alone or quorum == 1
+    return policy.one_each and log.workers + quorum <= 1
+
+
+def by_rank(have, figure):
+    """The sum in double, of each rank in order, then of the ranks in order."""
+    ranks = {}
+    for push in have:
+        ranks[push.log.rank] = ranks.get(push.log.rank, 0.0) + figure(push)
+    total = 0.0
+    for rank in sorted(ranks):
+        total += ranks[rank]
+    return total
 
 
 def mean_of(version, have, rules):
@@ -423,7 +437,7 @@ def mean_of(version, have, rules):
             c = np.float32(c / (push.weight if push.is_sum else 1.0) * shorter)
         parts.setdefault(push.log.rank, []).append(g if c == 1 else c * g)
     total = tree(parts, rules.group)
-    divisor = np.float32(sum(push.weight for push in have) if weighs else len(have))
+    divisor = np.float32(by_rank(have, lambda push: push.weight) if weighs else len(have))
     return total if not divides or divisor == 1 else total / divisor
 
 
@@ -631,7 +645,7 @@ def prove(prefix, rules, kills=False, course=()):
                              completions(version, seen[version], have, mute), model, logs[0])
             for push in have:
                 push.verdict = push.verdict or (COUNTED, version)
-        model.samples += sum(push.weight for push in have)
+        model.samples += by_rank(have, lambda push: push.weight)
         proof.counts.append(len(have))
         proof.parameters[version] = model.theta
         proof.checked += 1

@@ -59,6 +59,15 @@ struct mst_pending_header {
 	bool damaged;   /* a shard has not what was pushed */
 };
 
+/* Sums over the contributions of the rank to the open step, in the order in which they are judged,
+ * which is that of (incarnation, seq). Sums over ranks follow in the order of ranks. So the figures
+ * of a version do not depend on who came first (PROTOCOL 5). */
+struct mst_step_sums {
+	double base; /* of base weights */
+	/* Of losses, by mst_loss_share(), and of the samples of which they are the loss. */
+	double loss, loss_samples;
+};
+
 /* A cache line: of ten thousand members hardly anything else is in a cache when its event comes. */
 #define MST_MEMBER_LINE 64
 
@@ -104,6 +113,8 @@ struct mst_member {
 
 	/* By slot. */
 	struct mst_pending_header pending[MST_SLOTS_MAX];
+
+	struct mst_step_sums step_sums;
 
 	/* The copy in `copies`. */
 	uint64_t copy_number; /* the ask that the copy answers */

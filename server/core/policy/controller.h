@@ -40,8 +40,9 @@ struct mst_adasync {
 	uint32_t live;     /* workers, at the last commit */
 	/* A name that workers report the loss under; "": it is that of the gradients. */
 	char metric[MST_NAME_LEN];
-	uint32_t gradients;   /* of the interval that runs; at most `interval` */
-	double loss, samples; /* the sum of the losses, and the samples, or reports, of it */
+	uint32_t gradients; /* of the interval that runs; at most `interval` */
+	/* The sum of the losses, in MST_LOSS_UNIT, and the samples, or reports, of it. */
+	double loss, samples;
 	bool has_first;       /* `first` is known */
 	double first, newest; /* the mean loss of the first interval, and of the last */
 	enum { MST_ADASYNC_FINE, MST_ADASYNC_UNTOLD, MST_ADASYNC_NO_RATIO } trouble;

@@ -5,29 +5,31 @@
 
 #include "common/base/assert.h"
 #include "common/wire/lane.h"
+#include "server/core/policy/rule.h"
 
 /* Do base weights matter? Not for a set of one, where the divisor cancels the weight, nor for
  * deltas, which are added as they are. */
-static bool weighs(const struct mst_rule *rule)
+static bool weighs(const struct mst_rule *rule, uint32_t workers)
 {
-	return rule->weigh == MST_WEIGH_SAMPLES && rule->divide && rule->quorum != 1;
+	return rule->weigh == MST_WEIGH_SAMPLES && rule->divide &&
+	       !mst_rule_commits_each(rule, workers);
 }
 
-struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, double samples,
-			     bool is_sum, double clip)
+struct mst_factor mst_factor(const struct mst_factor_of *v)
 {
-	double base = weighs(rule) ? samples : 1.0;
-	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
-	double coefficient = base * factor * clip;
+	bool by_samples = weighs(v->rule, v->workers);
+	double base = by_samples ? v->samples : 1.0;
+	double factor = v->rule->compensate && v->staleness > 1 ? 1.0 / (double)v->staleness : 1.0;
+	double coefficient = base * factor * v->clip;
 
-	MST_ASSERT(samples >= MST_WEIGHT_MIN && samples <= MST_WEIGHT_MAX);
-	MST_ASSERT(clip > 0 && clip <= 1);
+	MST_ASSERT(v->samples >= MST_WEIGHT_MIN && v->samples <= MST_WEIGHT_MAX);
+	MST_ASSERT(v->clip > 0 && v->clip <= 1);
 
 	/* If the data are a sum, the base weight belongs to their mean: weight x sum / samples.
 	 * Where the weight is the number of samples the two cancel exactly, so no division is done
 	 * and nothing is rounded. */
-	if (is_sum)
-		coefficient = (weighs(rule) ? factor : factor / samples) * clip;
+	if (v->is_sum)
+		coefficient = (by_samples ? factor : factor / v->samples) * v->clip;
 	return (struct mst_factor){ .base = base, .coefficient = (float)coefficient };
 }
 

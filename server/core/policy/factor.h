@@ -12,7 +12,8 @@
  *                1 / max(1, staleness). If the data are a sum over samples it
  *                is divided by their number.
  *   base weight  the number of samples under --weigh samples, otherwise 1. It is also 1 where
- *                weights would only cancel (a set of one) or must not count (deltas).
+ *                weights would only cancel (each version is made of one contribution) or must
+ *                not count (deltas).
  *   divisor      of the version: the sum of its base weights; 1 where contributions are deltas
  *   lr_scale     of the version: 1, or contributions / workers under --lr-scale linear; times
  *                the factor of --lr-schedule; at most what --lr-distance allows. With the
@@ -34,10 +35,18 @@ struct mst_factor {
 	float coefficient;
 };
 
-/* @samples must be from MST_WEIGHT_MIN to MST_WEIGHT_MAX, so that the coefficient is a normal
- * f32, as long as @clip does not make it smaller: the worker's factor, above 0 and at most 1. */
-struct mst_factor mst_factor(const struct mst_rule *rule, uint64_t staleness, double samples,
-			     bool is_sum, double clip);
+/* What the factors of a contribution are computed from. */
+struct mst_factor_of {
+	const struct mst_rule *rule;
+	uint32_t workers; /* of the job */
+	uint64_t staleness;
+	/* From MST_WEIGHT_MIN to MST_WEIGHT_MAX, so that the coefficient is a normal f32, as long
+	 * as `clip` does not make it smaller. */
+	double samples;
+	bool is_sum; /* the data are a sum over the samples */
+	double clip; /* the worker's factor, above 0 and at most 1 */
+};
+struct mst_factor mst_factor(const struct mst_factor_of *v);
 
 /* The divisor of a version's sum; @base is the sum of the base weights of all its contributions. */
 float mst_divisor(const struct mst_rule *rule, double base);

@@ -434,6 +434,11 @@ uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step
 	return quorum < reachable ? quorum : reachable;
 }
 
+bool mst_rule_commits_each(const struct mst_rule *rule, uint32_t workers)
+{
+	return rule->quorum > 0 ? rule->quorum == 1 : (int64_t)workers + rule->quorum <= 1;
+}
+
 bool mst_rule_met(const struct mst_rule *rule, const struct mst_rule_step *step)
 {
 	return step->contributions > 0 &&

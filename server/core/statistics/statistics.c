@@ -178,7 +178,7 @@ static void note_commit(struct mst_statistics *t, const struct mst_statistics_de
 		mst_hist_add(&t->step, step_ns);
 		mst_periods_step(&t->periods, step_ns);
 	}
-	t->samples += record->samples;
+	t->samples = mst_samples_add(t->samples, record->samples);
 	if (isfinite(record->loss))
 		t->loss = record->loss;
 	note_version(t, record->version, now_ns);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/core/ledger/phases/commit.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -10,11 +9,11 @@
 #include "server/core/ledger/state/trigger.h"
 #include "server/core/policy/factor.h"
 
-/* Records the share of each rank, and the sum of the samples. */
-static void record_shares(const struct mst_ledger *l, struct mst_record *r)
+/* Records the share of each rank, and the sums over all ranks. Return: the sum of base weights. */
+static double record_shares(const struct mst_ledger *l, struct mst_record *r)
 {
 	const struct mst_counts *c = &l->counts;
-
+	struct mst_step_sums all = { 0 };
 	uint32_t counted = 0;
 
 	r->share_count = 0;
@@ -26,43 +25,30 @@ static void record_shares(const struct mst_ledger *l, struct mst_record *r)
 								      .count = m->step_count,
 								      .weight = m->step_samples };
 		r->samples += m->step_samples;
+		all.base += m->step_sums.base;
+		all.loss += m->step_sums.loss;
+		all.loss_samples += m->step_sums.loss_samples;
 		counted += m->step_count;
 	}
 	MST_ASSERT(counted == l->entry_count);
-}
-
-static void record_loss(struct mst_record *r)
-{
-	double loss = 0;
-
-	r->loss_samples = 0;
-	for (uint32_t i = 0; i < r->entry_count; i++) {
-		if (!isfinite(r->entry[i].loss))
-			continue;
-		loss += r->entry[i].loss * r->entry[i].samples;
-		r->loss_samples += r->entry[i].samples;
-	}
-	r->loss = r->loss_samples > 0 ? loss / r->loss_samples : (double)NAN;
+	r->loss = mst_mean_loss(all.loss, all.loss_samples);
+	r->loss_samples = all.loss_samples;
+	return all.base;
 }
 
 /* Each figure is computed once in double and rounded once to f32 (PROTOCOL 5). */
 static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64_t version)
 {
-	double base = 0;
-
 	r->version = version;
 	r->entry_count = l->entry_count;
 	memcpy(r->entry, l->entry, l->entry_count * sizeof(*l->entry));
-	for (uint32_t i = 0; i < r->entry_count; i++)
-		base += r->entry[i].base;
-	record_shares(l, r);
-	r->divisor = mst_divisor(&l->rule, base);
+	r->divisor = mst_divisor(&l->rule, record_shares(l, r));
 	r->rate = (struct mst_lr_scale_of){
 		.linear = l->rule.linear,
 		.schedule = &l->cfg.schedule,
 		.contributions = l->entry_count,
 		.workers = l->cfg.workers,
-		.samples = l->samples_total + r->samples,
+		.samples = mst_samples_add(l->samples_total, r->samples),
 		.distance = l->cfg.distance,
 		.lr = mst_optimizer_rate(&l->cfg.optimizer),
 	};
@@ -70,7 +56,6 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 	mst_optimizer_scalars(&l->cfg.optimizer,
 			      &(struct mst_optim_version){ version, r->lr_scale }, r->scalar);
 	r->average = mst_average_rest(l->cfg.average, version);
-	record_loss(r);
 }
 
 static void commit(struct mst_ledger *l, uint32_t buffer)
@@ -78,7 +63,7 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	uint64_t version = l->store.newest;
 
 	record_fill(l, &l->record[buffer], version);
-	l->samples_total += l->record[buffer].samples;
+	l->samples_total = mst_samples_add(l->samples_total, l->record[buffer].samples);
 	struct mst_decision *d = mst_decide(l, MST_DO_COMMIT, NULL);
 	d->commit.version = version;
 	d->commit.buffer = buffer;

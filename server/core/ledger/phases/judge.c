@@ -70,14 +70,30 @@ static enum muster_verdict verdict_of(struct mst_ledger *l, const struct mst_mem
 	return verdict_on_data(l, m, p);
 }
 
+/* A loss that is not finite counts as one that was not given. */
+static void add_to_sums(struct mst_step_sums *sums, const struct mst_entry *e)
+{
+	sums->base += e->base;
+	if (!isfinite(e->loss))
+		return;
+	sums->loss += mst_loss_share(e->loss, e->samples);
+	sums->loss_samples += e->samples;
+}
+
 /* Puts a contribution into the set of the open step. It stays there, whatever happens to its
  * worker. */
 static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h)
 {
 	uint64_t staleness = l->store.newest - h->tag;
 	double clip = h->flags & MST_HEADER_CLIPPED ? (double)h->clip : 1;
-	struct mst_factor f = mst_factor(&l->rule, staleness, h->weight, h->flags & MST_HEADER_SUM,
-					 clip);
+	struct mst_factor f = mst_factor(&(struct mst_factor_of){
+		.rule = &l->rule,
+		.workers = l->cfg.workers,
+		.staleness = staleness,
+		.samples = h->weight,
+		.is_sum = h->flags & MST_HEADER_SUM,
+		.clip = clip,
+	});
 
 	MST_ASSERT(l->entry_count < l->entry_max && h->tag <= l->store.newest);
 	MST_ASSERT(l->phase == MST_PHASE_RUNNING && mst_member_takes_part(m));
@@ -101,6 +117,7 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	l->counted_last = m->rank;
 	m->step_count++;
 	m->step_samples += h->weight;
+	add_to_sums(&m->step_sums, &l->entry[l->entry_count - 1]);
 	m->clock++;
 	m->owes = true;
 	struct mst_decision *d = mst_decide(l, MST_DO_COUNT, m);

@@ -103,6 +103,7 @@ void mst_step_open(struct mst_ledger *l)
 	while ((m = first(l, MST_STANDS_COUNTED)) != NULL) {
 		m->step_count = 0;
 		m->step_samples = 0;
+		m->step_sums = (struct mst_step_sums){ 0 };
 		mst_changed(l, m);
 	}
 	forget_passes(l);

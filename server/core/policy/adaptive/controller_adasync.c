@@ -22,6 +22,9 @@
  * Or F is what workers report under a name, such as the loss of samples that nobody learns from:
  * the mean of all that was reported in the interval. They report rarely, so an interval goes on
  * until something has been reported.
+ *
+ * Whatever finite losses there are, every figure here is finite: sums have the unit MST_LOSS_UNIT.
+ * A loss that is not finite counts as one that was not told.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,6 +36,7 @@
 #include "common/base/crc32c.h"
 #include "common/base/reason.h"
 #include "common/base/text.h"
+#include "common/wire/range.h"
 #include "server/core/policy/controller_row.h"
 #include "server/core/policy/rule.h"
 
@@ -183,22 +187,33 @@ static uint32_t choose(const struct mst_adasync *a, const struct mst_rule *rule,
 	return stays ? a->wanted : rounded;
 }
 
+/* No loss falls like this from one interval to the next. */
+#define MOST_FALL 0x1p40
+
+/* Has a damaged batch made the first mean what it is? All later ones would be next to nothing beside
+ * it, and K the number of workers for good. The second interval tells. */
+static bool is_no_measure(const struct mst_adasync *a, double before, double mean)
+{
+	return before == a->first && mean > 0 && a->first / MOST_FALL > mean;
+}
+
 /* Takes the mean loss of the interval that has ended.
  * Return: true if there is a ratio of losses. */
 static bool take_loss(struct mst_adasync *a)
 {
-	double mean = a->loss / a->samples;
+	double mean = mst_mean_loss(a->loss, a->samples);
 
 	if (!(a->samples > 0)) {
 		a->trouble = MST_ADASYNC_UNTOLD;
 		return false;
 	}
+	double before = a->newest;
 	a->newest = mean;
 	a->trouble = mean > 0 || (a->has_first && mean >= 0) ? MST_ADASYNC_FINE
 							     : MST_ADASYNC_NO_RATIO;
 	if (a->trouble != MST_ADASYNC_FINE)
 		return false;
-	if (!a->has_first)
+	if (!a->has_first || is_no_measure(a, before, mean))
 		a->first = mean;
 	a->has_first = true;
 	return true;
@@ -211,7 +226,7 @@ static void add(struct mst_adasync *a, const struct mst_commit_view *commit)
 	a->gradients = ended ? a->interval : a->gradients + commit->gradients;
 	if (is_named(a) || !(commit->loss_samples > 0))
 		return;
-	a->loss += commit->loss * commit->loss_samples;
+	a->loss += mst_loss_share(commit->loss, commit->loss_samples);
 	a->samples += commit->loss_samples;
 }
 
@@ -221,7 +236,7 @@ static void reported(struct mst_controller *c, const struct mst_metric *said)
 
 	if (!is_named(a) || strcmp(a->metric, said->name) != 0)
 		return;
-	a->loss += said->value;
+	a->loss += mst_loss_share(said->value, 1);
 	a->samples += 1;
 }
 
@@ -283,7 +298,7 @@ static uint32_t keep(const struct mst_controller *c, struct mst_controller_figur
 	out[FIRST] = (struct mst_controller_figure){ "adasync.first", a->has_first ? a->first : 0 };
 	out[NEWEST] = (struct mst_controller_figure){ "adasync.newest", a->newest };
 	out[GRADIENTS] = (struct mst_controller_figure){ "adasync.gradients", a->gradients };
-	out[LOSS] = (struct mst_controller_figure){ "adasync.loss", a->loss };
+	out[LOSS] = (struct mst_controller_figure){ "adasync.loss", mst_mean_loss(a->loss, 1) };
 	out[SAMPLES] = (struct mst_controller_figure){ "adasync.samples", a->samples };
 	out[NAME] = (struct mst_controller_figure){ "adasync.name", name_figure(a) };
 	return KEPT;
@@ -309,7 +324,7 @@ static bool resume(struct mst_controller *c, const struct mst_controller_figure 
 	a->gradients = (uint32_t)figure[GRADIENTS].value;
 	if (a->gradients > a->interval)
 		a->gradients = a->interval;
-	a->loss = figure[LOSS].value;
+	a->loss = mst_loss_share(figure[LOSS].value, 1);
 	a->samples = figure[SAMPLES].value;
 	rule->quorum = (int32_t)a->wanted;
 	return isfinite(a->first) && isfinite(a->newest) && isfinite(a->loss) && a->samples >= 0;

@@ -132,7 +132,7 @@ static void exchange(struct mst_syncswitch *s, struct mst_rule *rule)
 /* Samples that are counted meanwhile are not in the share. */
 static bool comes_back(struct mst_syncswitch *s, const struct mst_commit_view *commit)
 {
-	s->away += commit->samples;
+	s->away = mst_samples_add(s->away, commit->samples);
 	s->is_away = commit->stragglers > 0;
 	return !s->is_away;
 }

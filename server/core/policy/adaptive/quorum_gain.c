@@ -5,9 +5,19 @@
 
 /* ---- windows ---- */
 
+/* Norms of f32 gradients, and losses that can be compared with others, are far below this. Their
+ * squares are within the range of a double. What is beyond counts as not told. */
+#define MOST 1e150
+
+/* False for a NaN. */
+static bool is_sane(double value)
+{
+	return fabs(value) <= MOST;
+}
+
 static void add(struct mst_quorum_window *w, double value)
 {
-	if (!isfinite(value))
+	if (!is_sane(value))
 		return;
 	w->recent[w->next] = value;
 	w->next = (w->next + 1) % MST_QUORUM_WINDOW;
@@ -55,7 +65,7 @@ static void add_variance(struct mst_quorum_gain *g, const struct mst_commit_norm
 
 static void add_square(struct mst_quorum_gain *g, double square)
 {
-	if (!isfinite(square))
+	if (!is_sane(square))
 		return;
 	g->squares = KEPT_SQUARES * g->squares + square;
 	g->weight = KEPT_SQUARES * g->weight + 1;
@@ -95,7 +105,7 @@ static bool rises(const struct mst_quorum_gain *g)
 /* The step that made the version whose loss is told next. */
 static void shift_line(struct mst_quorum_line *l, double fall, double distance_square)
 {
-	if (!isfinite(fall) || !isfinite(distance_square))
+	if (!is_sane(fall) || !is_sane(distance_square))
 		return;
 	l->x -= distance_square;
 	l->y -= fall;
@@ -111,6 +121,8 @@ static void add_point(struct mst_quorum_line *l, double loss)
 	l->y += (loss - l->y) / l->weight;
 	l->xx = KEPT_POINTS * l->xx + dx * -l->x;
 	l->xy = KEPT_POINTS * l->xy + dx * (loss - l->y);
+	if (!isfinite(l->y) || !isfinite(l->xx) || !isfinite(l->xy))
+		*l = (struct mst_quorum_line){ 0 }; /* no slope could come of it any more */
 }
 
 /* A loss far from those before it, such as that of a damaged batch, would bend the line for as long
@@ -127,7 +139,7 @@ static double within_reach(const struct mst_quorum_window *w, double loss)
 
 static void take_loss(struct mst_quorum_gain *g, double loss)
 {
-	if (!isfinite(loss)) {
+	if (!is_sane(loss)) {
 		g->losses = g->earlier = (struct mst_quorum_window){ .count = 0 };
 		g->rises = false;
 		return;

@@ -196,25 +196,42 @@ bool leaves_two(const struct reference *r, uint64_t version)
 
 /* ---- Commit ---- */
 
-static double mean_loss(const struct reference *r, const struct reference_step *step)
+/* The loss that was told with a contribution; NaN: none. */
+static double told_loss(const struct reference *r, const struct mst_entry *e)
 {
-	double sum = 0, samples = 0;
-
-	for (size_t i = 0; i < step->made.entry_count; i++) {
-		const struct mst_entry *e = &step->made.entry[i];
-		for (size_t k = 0; k < r->session_count; k++) {
-			const struct session *s = r->session[k];
-			if (s->who.rank != e->who.rank || s->who.incarnation != e->who.incarnation)
-				continue;
-			const struct mst_lane_header *h = &s->gift[e->seq - 1].header;
-			double loss = h->loss;
-			if ((h->flags & MST_HEADER_LOSS) == 0 || isnan(loss) || isinf(loss))
-				continue;
-			sum += loss * e->samples;
-			samples += e->samples;
-		}
+	for (size_t k = 0; k < r->session_count; k++) {
+		const struct session *s = r->session[k];
+		if (s->who.rank != e->who.rank || s->who.incarnation != e->who.incarnation)
+			continue;
+		const struct mst_lane_header *h = &s->gift[e->seq - 1].header;
+		return (h->flags & MST_HEADER_LOSS) != 0 ? h->loss : (double)NAN;
 	}
-	return samples > 0 ? sum / samples : (double)NAN;
+	return (double)NAN;
+}
+
+/* Sums of figures of a version: of each rank in the order of its contributions, then of the ranks
+ * in order. */
+struct rank_sums {
+	double base, samples, loss, loss_samples;
+};
+
+static struct rank_sums sums_of(const struct reference *r, const struct reference_version *made,
+				uint32_t rank)
+{
+	struct rank_sums sums = { 0 };
+
+	for (size_t i = 0; i < made->entry_count; i++) {
+		const struct mst_entry *e = &made->entry[i];
+		if (e->who.rank != rank)
+			continue;
+		double loss = told_loss(r, e);
+		bool told = !isnan(loss) && !isinf(loss);
+		sums.base += e->base;
+		sums.samples += e->samples;
+		sums.loss += told ? loss * e->samples : 0;
+		sums.loss_samples += told ? e->samples : 0;
+	}
+	return sums;
 }
 
 /* The factor of the two schedules that histories have. */
@@ -237,14 +254,18 @@ static double scheduled(const struct reference *r, double samples)
 static void settle_figures(struct reference *r, struct reference_step *step)
 {
 	struct reference_version *made = &step->made;
-	double base = 0;
+	struct rank_sums all = { 0 };
 
-	for (size_t i = 0; i < made->entry_count; i++) {
-		base += made->entry[i].base;
-		made->samples += made->entry[i].samples;
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		struct rank_sums of = sums_of(r, made, rank);
+		all.base += of.base;
+		all.samples += of.samples;
+		all.loss += of.loss;
+		all.loss_samples += of.loss_samples;
 	}
-	made->loss = mean_loss(r, step);
-	made->divisor = r->rule.divide ? (float)base : 1.0f;
+	made->samples = all.samples;
+	made->loss = all.loss_samples > 0 ? all.loss / all.loss_samples : (double)NAN;
+	made->divisor = r->rule.divide ? (float)all.base : 1.0f;
 	made->lr_scale = r->rule.linear ? (double)made->entry_count / r->cfg.workers : 1.0;
 	made->lr_scale *= scheduled(r, r->samples + made->samples);
 	made->rate = r->cfg.optimizer.row != NULL
@@ -371,8 +392,9 @@ static struct mst_entry entry_of(const struct reference *r, const struct session
 				 const struct mst_lane_header *h)
 {
 	uint64_t staleness = reference_newest(r) - h->tag;
-	bool by_samples = r->rule.weigh == MST_WEIGH_SAMPLES && r->rule.divide &&
-			  r->rule.quorum != 1;
+	int64_t most = r->rule.quorum > 0 ? r->rule.quorum
+					  : r->rule.quorum + (int64_t)r->cfg.workers;
+	bool by_samples = r->rule.weigh == MST_WEIGH_SAMPLES && r->rule.divide && most > 1;
 	bool sum = h->flags & MST_HEADER_SUM;
 	long double c = by_samples ? (sum ? 1.0L : (long double)h->weight)
 				   : (sum ? 1.0L / (long double)h->weight : 1.0L);

@@ -458,6 +458,31 @@ static void samples_go_on(void)
 	job_close(&j);
 }
 
+/* However many they are: the count of a job ends where a checkpoint still has it. */
+static void samples_stay_within_what_a_checkpoint_takes(void)
+{
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 1);
+	struct mst_kept_rank rank[1] = { { 3, 17, 1 } };
+	struct mst_kept kept = {
+		.version = 40, .samples = MST_SAMPLES_MAX - MST_WEIGHT_MAX, .ranks = 1, .rank = rank
+	};
+	struct ledger_job j;
+
+	cfg.kept = &kept;
+	job_open(&j, &cfg);
+	job_enter(&j, 0);
+	for (uint64_t version = 41; version < 44; version++) {
+		struct mst_lane_header h = job_header(&j, 0);
+		h.weight = MST_WEIGHT_MAX;
+		job_full_all(&j, 0, &h);
+		mst_ledger_keep(j.ledger, &kept);
+		CU_ASSERT_EQUAL(kept.version, version);
+		CU_ASSERT_EQUAL(kept.samples, MST_SAMPLES_MAX);
+		save_case_all_reported(&j, version);
+	}
+	job_close(&j);
+}
+
 /* Their clocks say nothing about the others then. */
 static void another_number_of_workers_begins_with_equal_clocks(void)
 {
@@ -538,6 +563,8 @@ static CU_TestInfo cases[] = {
 	{ "clocks that no rule bounds are kept equal", clocks_that_no_rule_bounds_are_kept_equal },
 	{ "the clock bound holds for who was ahead", the_clock_bound_holds_for_who_was_ahead },
 	{ "samples go on", samples_go_on },
+	{ "samples stay within what a checkpoint takes",
+	  samples_stay_within_what_a_checkpoint_takes },
 	{ "another number of workers begins with equal clocks",
 	  another_number_of_workers_begins_with_equal_clocks },
 	{ "where workers own, they bring the state of that version",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The ledger and verdicts: what becomes of each contribution, and what a version records (PROTOCOL
  * 4, 5). */
+#include <float.h>
 #include <math.h>
 
 #include "tests/unit/server/core/ledger/ledger_job.h"
@@ -483,6 +484,69 @@ static void weights_make_divisor_coefficients_and_rate(void)
 	job_close(&j);
 }
 
+/* What a version of four workers records, who come in this order. */
+static struct mst_record record_of(const uint32_t order[4])
+{
+	static const double weight[] = { MST_WEIGHT_MAX, 0x1p29, 1, 1 };
+	static const double loss[] = { 0.1, 1e300, -0.7, DBL_MAX };
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 4);
+	struct ledger_job j;
+
+	cfg.rule.weigh = MST_WEIGH_SAMPLES;
+	job_born(&j, &cfg);
+	for (unsigned i = 0; i < 4; i++) {
+		struct mst_lane_header h = job_header(&j, order[i]);
+		h.weight = weight[order[i]];
+		h.loss = loss[order[i]];
+		job_full(&j, order[i], 0, &h);
+	}
+	const struct mst_decision *d = job_last(&j, MST_DO_COMMIT, -1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	struct mst_record r = *mst_ledger_record(j.ledger, d->commit.buffer);
+	job_close(&j);
+	return r;
+}
+
+/* These weights have two sums in f32, and the losses have many, as one adds them. */
+static void the_order_of_arrival_changes_no_figure(void)
+{
+	struct mst_record first = record_of((const uint32_t[]){ 0, 1, 2, 3 });
+
+	CU_ASSERT(isfinite(first.loss));
+	for (uint32_t code = 0; code < 256; code++) {
+		uint32_t order[] = { code & 3, code >> 2 & 3, code >> 4 & 3, code >> 6 };
+		if ((1u << order[0] | 1u << order[1] | 1u << order[2] | 1u << order[3]) != 15)
+			continue;
+		struct mst_record r = record_of(order);
+		CU_ASSERT_EQUAL(r.divisor, first.divisor);
+		CU_ASSERT_EQUAL(r.samples, first.samples);
+		CU_ASSERT_EQUAL(r.loss, first.loss);
+		CU_ASSERT_EQUAL(r.loss_samples, first.loss_samples);
+	}
+}
+
+/* Losses times samples are beyond a double long before their mean is. */
+static void every_finite_loss_has_a_finite_mean(void)
+{
+	static const double loss[] = { DBL_MAX, 1e308, -DBL_MAX, DBL_MIN, 0 };
+
+	for (size_t i = 0; i < sizeof(loss) / sizeof(loss[0]); i++) {
+		struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+		struct ledger_job j;
+		job_born(&j, &cfg);
+		for (uint32_t rank = 0; rank < 2; rank++) {
+			struct mst_lane_header h = job_header(&j, rank);
+			h.weight = MST_WEIGHT_MAX;
+			h.loss = loss[i];
+			job_full(&j, rank, 0, &h);
+		}
+		const struct mst_decision *d = job_last(&j, MST_DO_COMMIT, -1);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+		CU_ASSERT_EQUAL(mst_ledger_record(j.ledger, d->commit.buffer)->loss, loss[i]);
+		job_close(&j);
+	}
+}
+
 static CU_TestInfo cases[] = {
 	{ "a hint is for those who are busy", hint_is_for_those_who_are_busy },
 	{ "a hint comes after the rule it follows", hint_comes_after_the_rule_it_follows },
@@ -519,6 +583,8 @@ static CU_TestInfo cases[] = {
 	{ "room follows from the figures", room_follows_from_the_figures },
 	{ "weights make divisor, coefficients and rate",
 	  weights_make_divisor_coefficients_and_rate },
+	{ "the order of arrival changes no figure", the_order_of_arrival_changes_no_figure },
+	{ "every finite loss has a finite mean", every_finite_loss_has_a_finite_mean },
 	CU_TEST_INFO_NULL,
 };
 

@@ -230,6 +230,17 @@ static double moved(const struct mst_optimizer *o, struct mst_factor of, float d
 	return fabs((double)next[1]);
 }
 
+static struct mst_factor factor_of(const struct mst_rule *rule, uint64_t staleness, double samples,
+				   bool is_sum, double clip)
+{
+	return mst_factor(&(struct mst_factor_of){ .rule = rule,
+						   .workers = WORKERS,
+						   .staleness = staleness,
+						   .samples = samples,
+						   .is_sum = is_sum,
+						   .clip = clip });
+}
+
 static void check_line(const struct factor_case *line, bool compensate, const char *schedule,
 		       double so_far, float tensor)
 {
@@ -238,11 +249,11 @@ static void check_line(const struct factor_case *line, bool compensate, const ch
 	double base = 0;
 
 	for (unsigned k = 0; k < line->count; k++)
-		base += mst_factor(&rule, line->one[k].staleness, line->one[k].samples,
-				   line->is_sum, 1)
+		base += factor_of(&rule, line->one[k].staleness, line->one[k].samples, line->is_sum,
+				  1)
 				.base;
-	struct mst_factor f = mst_factor(&rule, line->one[0].staleness, line->one[0].samples,
-					 line->is_sum, 1);
+	struct mst_factor f = factor_of(&rule, line->one[0].staleness, line->one[0].samples,
+					line->is_sum, 1);
 	float divisor = mst_divisor(&rule, base);
 	double scale = scale_of(&rule, schedule, line->count, so_far);
 	double moves = moved(&optimizer, f, divisor, scale, tensor);
@@ -285,6 +296,52 @@ static void each_policy_has_a_line(void)
 	}
 }
 
+/* Where a version cannot have a second contribution, multiplying by its weight and dividing by it
+ * again would only round twice. */
+static void a_weight_that_would_only_cancel_is_left_out(void)
+{
+	static const struct {
+		const char *policy, *optimizer;
+		uint32_t workers;
+		bool cancels;
+	} line[] = {
+		{ "bsp", SGD, 1, true },
+		{ "bsp", SGD, 2, false },
+		{ "backup:1", SGD, 1, true },
+		{ "backup:-3", SGD, 4, true },
+		{ "backup:-3", SGD, 5, false },
+		{ "ksync:1", SGD, 4, true },
+		{ "kbatchsync:2", SGD, 1, false }, /* two of one worker */
+		{ "kasync:2", SGD, 4, false },
+		{ "async", SGD, 4, true },
+		{ "nonblocking", SGD, 1, true },
+		{ "nonblocking:5", SGD, 2, false },
+		{ "anytime:50", SGD, 1, true },
+		{ "deadline:50,1", SGD, 4, true },
+		{ "deadline:50,2", SGD, 4, false },
+		{ "local:10", "add", 1, true },
+		{ "local:10,-1", "add", 2, true },
+		{ "local:10", "add", 2, false },
+	};
+
+	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++) {
+		struct factor_case one = { .policy = line[i].policy,
+					   .weigh = "samples",
+					   .lr_scale = "none",
+					   .optimizer = line[i].optimizer };
+		struct mst_optimizer optimizer;
+		struct mst_rule rule = rule_of(&one, false, &optimizer);
+		struct mst_factor_of of = { &rule, line[i].workers, 0, 0.1, false, 1 };
+		struct mst_factor f = mst_factor(&of);
+		CU_ASSERT_EQUAL(f.base, line[i].cancels ? 1 : 0.1);
+		CU_ASSERT_EQUAL(f.coefficient, line[i].cancels ? 1 : 0.1f);
+		of.is_sum = true;
+		f = mst_factor(&of);
+		CU_ASSERT_EQUAL(f.base, line[i].cancels ? 1 : 0.1);
+		CU_ASSERT_EQUAL(f.coefficient, line[i].cancels ? (float)(1 / 0.1) : 1);
+	}
+}
+
 /* The linear scale and the schedule multiply each other. */
 static void schedule_multiplies_the_rate_of_a_version(void)
 {
@@ -304,7 +361,7 @@ static struct mst_factor factor(bool by_samples, bool compensate, uint64_t stale
 			      .divide = true,
 			      .compensate = compensate };
 
-	return mst_factor(&r, staleness, samples, is_sum, 1);
+	return factor_of(&r, staleness, samples, is_sum, 1);
 }
 
 /* Dutta et al. 2018: eta = min(C / distance^2, eta_max), where eta_max is the rate without it. */
@@ -342,13 +399,13 @@ static void a_worker_shortens_its_contribution(void)
 	struct mst_rule one = { .divide = true }, samples = one;
 
 	samples.weigh = MST_WEIGH_SAMPLES;
-	CU_ASSERT_EQUAL(mst_factor(&one, 0, 8, false, 0.25).coefficient, 0.25f);
-	CU_ASSERT_EQUAL(mst_factor(&one, 0, 8, true, 0.25).coefficient, 0.25f / 8);
-	CU_ASSERT_EQUAL(mst_factor(&samples, 0, 8, false, 0.25).coefficient, 2);
-	CU_ASSERT_EQUAL(mst_factor(&samples, 0, 8, true, 0.25).coefficient, 0.25f);
-	CU_ASSERT_EQUAL(mst_factor(&samples, 0, 8, true, 0.25).base, 8);
+	CU_ASSERT_EQUAL(factor_of(&one, 0, 8, false, 0.25).coefficient, 0.25f);
+	CU_ASSERT_EQUAL(factor_of(&one, 0, 8, true, 0.25).coefficient, 0.25f / 8);
+	CU_ASSERT_EQUAL(factor_of(&samples, 0, 8, false, 0.25).coefficient, 2);
+	CU_ASSERT_EQUAL(factor_of(&samples, 0, 8, true, 0.25).coefficient, 0.25f);
+	CU_ASSERT_EQUAL(factor_of(&samples, 0, 8, true, 0.25).base, 8);
 	one.compensate = true;
-	CU_ASSERT_EQUAL(mst_factor(&one, 3, 8, false, 0.7).coefficient, (float)(0.7 / 3));
+	CU_ASSERT_EQUAL(factor_of(&one, 3, 8, false, 0.7).coefficient, (float)(0.7 / 3));
 }
 
 /* c = b f, rounded once: a product with a reciprocal that was rounded to f32 differs. */
@@ -393,6 +450,8 @@ static CU_TestInfo cases[] = {
 	{ "discounts, schedules and tensors multiply what a policy has",
 	  discounts_schedules_and_tensors_multiply_what_a_policy_has },
 	{ "each policy has a line", each_policy_has_a_line },
+	{ "a weight that would only cancel is left out",
+	  a_weight_that_would_only_cancel_is_left_out },
 	{ "a schedule multiplies the rate of a version",
 	  schedule_multiplies_the_rate_of_a_version },
 	{ "a distance bounds the rate of a version", a_distance_bounds_the_rate_of_a_version },

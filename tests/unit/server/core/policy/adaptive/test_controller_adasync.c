@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* AdaSync with statistics that are made up: which K follows from which losses. */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/reason.h"
+#include "common/wire/range.h"
 #include "server/core/policy/policy.h"
 #include "tests/ut.h"
 
@@ -321,6 +323,77 @@ static void a_loss_below_zero_has_no_ratio(void)
 	CU_ASSERT_STRING_EQUAL(now(), "ksync:8");
 }
 
+/* ---- losses at the ends of the range ---- */
+
+static void all_figures_are_finite(void)
+{
+	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
+	uint32_t count = mst_controller_keep(&policy.controller, figure);
+	struct mst_policy before = policy;
+
+	for (uint32_t i = 0; i < count; i++)
+		CU_ASSERT(isfinite(figure[i].value));
+	CU_ASSERT_TRUE(mst_controller_resume(&before.controller, figure, &before.rule));
+	CU_ASSERT(policy.rule.quorum >= 1 && policy.rule.quorum <= (int32_t)WORKERS);
+}
+
+/* As large as a finite loss can be, in gradients of as many samples as there may be. */
+static void commit_extreme(double loss)
+{
+	struct mst_commit_view view = {
+		.gradients = 10, .live = WORKERS, .loss = loss, .loss_samples = 10 * MST_WEIGHT_MAX
+	};
+
+	mst_controller_decide(&policy.controller, &view, &policy.rule);
+	all_figures_are_finite();
+}
+
+static void every_finite_loss_leaves_finite_figures(void)
+{
+	static const double extreme[] = { DBL_MAX, 1e308,   -DBL_MAX, DBL_MIN,
+					  5e-324,  -5e-324, 0,        DBL_MAX };
+
+	for (size_t first = 0; first < sizeof(extreme) / sizeof(extreme[0]); first++) {
+		begin("adasync:kbatchsync,1,30");
+		for (size_t i = 0; i < sizeof(extreme) / sizeof(extreme[0]); i++)
+			for (int k = 0; k < 5; k++)
+				commit_extreme(extreme[(first + i) % 8]);
+	}
+	begin("adasync:kbatchsync,1,10,loss=test_loss");
+	for (int i = 0; i < 20; i++) {
+		report("test_loss", DBL_MAX);
+		all_figures_are_finite();
+	}
+	commit(10, 1, WORKERS);
+	all_figures_are_finite();
+	CU_ASSERT_STRING_EQUAL(because(), "test_loss 1.8e+308 -> 1.8e+308, 8 live workers");
+}
+
+/* Beside such a first mean K would be the number of workers for good. */
+static void a_damaged_batch_at_the_beginning_is_forgotten(void)
+{
+	begin("adasync:kbatchsync");
+	commit(1, 1e308, WORKERS);
+	commit(99, 4, WORKERS);
+	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:1");
+	CU_ASSERT_FALSE(commit(100, 4, WORKERS));
+	CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 4, 8 live workers");
+	CU_ASSERT_TRUE(commit(100, 1, WORKERS));
+	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:2");
+}
+
+static void a_damaged_batch_later_on_counts_for_one_interval(void)
+{
+	begin("adasync:kbatchsync");
+	commit(100, 4, WORKERS);
+	commit(100, 1, WORKERS);
+	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:2");
+	CU_ASSERT_TRUE(commit(100, 1e308, WORKERS));
+	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:1");
+	CU_ASSERT_TRUE(commit(100, 1, WORKERS));
+	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:2");
+}
+
 /* ---- reading and checking ---- */
 
 static bool refused(const char *text, const char *says)
@@ -461,6 +534,11 @@ static CU_TestInfo cases[] = {
 	{ "those who tell no loss are left out of the mean",
 	  those_who_tell_no_loss_are_left_out_of_the_mean },
 	{ "a loss below zero has no ratio", a_loss_below_zero_has_no_ratio },
+	{ "every finite loss leaves finite figures", every_finite_loss_leaves_finite_figures },
+	{ "a damaged batch at the beginning is forgotten",
+	  a_damaged_batch_at_the_beginning_is_forgotten },
+	{ "a damaged batch later on counts for one interval",
+	  a_damaged_batch_later_on_counts_for_one_interval },
 	{ "what it cannot read it refuses", what_it_cannot_read_it_refuses },
 	{ "a start above the workers is refused", a_start_above_the_workers_is_refused },
 	{ "the slots are those of the largest k", the_slots_are_those_of_the_largest_k },

@@ -2,6 +2,7 @@
 /* Dynamic backup workers with statistics that are made up: which quorum follows from which norms,
  * losses and times. */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -370,6 +371,22 @@ static void figures_that_are_no_numbers_change_nothing(void)
 	CU_ASSERT_EQUAL(quorum(), WORKERS);
 }
 
+/* Finite, but of no use beside other losses: one at any time counts as one that was not told. */
+static void a_loss_at_the_end_of_the_range_is_forgotten(void)
+{
+	for (int at = 0; at < 30; at += 3) {
+		begin("dbw");
+		run(at);
+		double loss = world.loss;
+		world.loss = at % 2 == 0 ? DBL_MAX : -1e308;
+		commit();
+		world.loss = loss;
+		run(200);
+		CU_ASSERT_DOUBLE_EQUAL(mst_quorum_gain_lipschitz(&policy.controller.dbw.gain),
+				       SMOOTH, 0.1 * SMOOTH);
+	}
+}
+
 /* ---- reading, and where it suits ---- */
 
 static void what_it_cannot_read_it_refuses(void)
@@ -470,6 +487,8 @@ static CU_TestInfo cases[] = {
 	  without_norms_it_waits_for_all_and_says_so },
 	{ "figures that are no numbers change nothing",
 	  figures_that_are_no_numbers_change_nothing },
+	{ "a loss at the end of the range is forgotten",
+	  a_loss_at_the_end_of_the_range_is_forgotten },
 	{ "what it cannot read it refuses", what_it_cannot_read_it_refuses },
 	{ "a job that it does not suit is refused", a_job_that_it_does_not_suit_is_refused },
 	{ "from a checkpoint it goes on where it was", from_a_checkpoint_it_goes_on_where_it_was },
