@@ -22,6 +22,7 @@ import numpy as np
 from base import (CALM, CALM_STOP, HANG_S, Child, Job, cases, check, main, must, until,
                   worker_environment)
 from server import Server
+from tool_checkpoint import crc32c
 from vectors import values
 
 WORKERS = 3
@@ -209,6 +210,57 @@ def adaptive_policies_begin_anew(a):
                   "cannot go on" in warned[0])
     said = folder.run(20, "--policy", "bsp", "--resume", folder.state)
     check("a fixed policy does not warn", "begins anew" not in said)
+
+
+def figures_at_their_ends_go_on(a):
+    """Samples and losses as large as muster.h lets them be, and as small, through checkpoints of a
+    job that goes on from each. 1025 versions of the largest weight are more samples than a job
+    counts."""
+    folder = Folder(a)
+    most, least = 2.0 ** 53, 2.0 ** -53
+    policy = ["--policy", "adasync:kbatchsync,1,3"]
+    begun = {}
+    for commits, weight, told in ((4, most, 1e308), (8, least, 5e-324), (12, most, -1e308),
+                                  (1100, most, 1.7e308), (1104, 1, 1)):
+        worker = [f"weight={weight!r}", f"told={told!r}"]
+        said = folder.run(commits, *policy, "--resume", folder.state, "--or-begin", "--log-level",
+                          "info", elems=16, worker=worker)
+        must(not begun or f"goes on from version {max(begun)}" in said,
+             f"{commits} commits: it does not go on:", said)
+        must("begins anew: version" not in said and "cannot be used" not in said,
+             f"{commits} commits:", said)
+        begun[commits] = folder.manifest(folder.versions()[-1])
+        counted = begun[commits]["values"]["samples"]
+        must(begun[commits]["samples"] == int(counted) and 0 < counted <= 2.0 ** 63,
+             "samples", begun[commits])
+    check("what a job counts ends at 2^63", begun[1104]["values"]["samples"] == 2.0 ** 63)
+    listed = subprocess.run([a.muster, "checkpoint", folder.state, "--verify"],
+                            capture_output=True, text=True)
+    check("and muster checkpoint says of the last one what --resume does",
+          listed.returncode == 0 and "verified" in listed.stdout)
+
+
+def figures_that_no_job_has_are_named(a):
+    """The manifest is in order but for one figure in it. The older one is taken, and both programs
+    say why."""
+    folder = Folder(a)
+    worker = ["by_version=1"]
+    folder.run(9, "--checkpoint-every", "5", worker=worker)
+    path = os.path.join(folder.state, "v0000000009.json")
+    with open(path, "rb") as f:
+        text = f.read()
+    kept = re.sub(rb'("values": \{\s*"samples": )[^,]*', rb"\g<1>1e300",
+                  text[:text.index(b'  "crc32c": "')])
+    must(b"1e300" in kept, "the manifest has other values:", text.decode())
+    with open(path, "wb") as f:
+        f.write(kept + b'  "crc32c": "%08x"\n}\n' % crc32c(kept))
+    listed = subprocess.run([a.muster, "checkpoint", folder.state, "--verify"],
+                            capture_output=True, text=True)
+    check("muster checkpoint names it", listed.returncode == 1
+          and "1e+300 samples are counted" in listed.stdout + listed.stderr)
+    said = folder.run(12, "--resume", folder.state, "--log-level", "info", worker=worker)
+    check("so does --resume", "1e+300 samples are counted, and a job counts from 0 to" in said)
+    check("the one before is taken", "goes on from version 5" in said)
 
 
 # ---- violence ----
@@ -594,7 +646,8 @@ def followers_need_the_directory(a):
 
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
               another_number_of_workers, under_policies_that_do_not_wait, adaptive_policies_go_on,
-              adaptive_policies_begin_anew, ended_again_and_again, stopped_by_a_signal,
+              adaptive_policies_begin_anew, figures_at_their_ends_go_on,
+              figures_that_no_job_has_are_named, ended_again_and_again, stopped_by_a_signal,
               stopped_before_a_contribution, stopped_after_contributions,
               servers_stopped_after_a_contribution, servers_stopped_by_a_signal,
               all_are_stopped_by_a_signal, follower_leaves_before_the_order_to_save,

@@ -157,7 +157,8 @@ class Checkpoint(unittest.TestCase):
         self.assertEqual((manifest["format_version"], manifest["version"]), (1, 123))
         self.assertEqual(manifest["groups"], GROUPS)
         self.assertEqual(sum(part["count"] for part in manifest["parts"]), ELEMS)
-        self.assertEqual(manifest["values"], {"ledger.clock": 123})
+        self.assertEqual(manifest["values"], {"ledger.clock": 123, "samples": 123,
+                                              "clocks": [123], "incarnations": [1]})
         body = text[:text.rindex('  "crc32c"')].encode()
         self.assertEqual(f"{crc32c(body):08x}", manifest["crc32c"])
 

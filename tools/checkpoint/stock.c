@@ -12,6 +12,7 @@
 #include "common/checkpoint/manifest/manifest_fields.h"
 #include "common/checkpoint/part_file.h"
 #include "common/checkpoint/size.h"
+#include "server/control/job/kept.h"
 
 uint64_t mst_stock_bytes(const struct mst_checkpoint_manifest *m)
 {
@@ -31,6 +32,8 @@ const char *mst_stock_state(const struct mst_stock *s, const struct mst_stock_ro
 
 static void look(const struct mst_stock *s, struct mst_stock_row *row)
 {
+	struct mst_kept kept = { .rank = NULL };
+
 	mst_checkpoint_manifest_init(&row->m);
 	int rc = mst_checkpoint_manifest_read(s->dir, row->version, &row->m, &row->why);
 	row->known = rc == 0;
@@ -38,6 +41,9 @@ static void look(const struct mst_stock *s, struct mst_stock_row *row)
 		rc = mst_checkpoint_check(s->dir, &row->m, &row->why);
 	if (rc == 0 && s->verified)
 		rc = mst_checkpoint_verify(s->dir, &row->m, &row->why);
+	if (rc == 0)
+		rc = mst_kept_read(&row->m, s->dir, &kept, &row->why);
+	free(kept.rank);
 	row->fine = rc == 0;
 }
 

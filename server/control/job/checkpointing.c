@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/host/memory.h"
+#include "server/control/job/kept.h"
 
 void mst_checkpointing_fini(struct mst_checkpointing *c)
 {
@@ -94,36 +95,6 @@ static void report(struct mst_checkpointing *c)
 
 /* ---- the leader's manifest ---- */
 
-/* A figure of each rank. */
-static int add_ranks(struct mst_values *v, const char *name, const struct mst_kept *kept,
-		     uint64_t (*figure)(const struct mst_kept_rank *rank))
-{
-	uint64_t *list = malloc(kept->ranks * sizeof(*list));
-
-	if (list == NULL)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < kept->ranks; i++)
-		list[i] = figure(&kept->rank[i]);
-	int rc = mst_values_add_list(v, name, list, kept->ranks);
-	free(list);
-	return rc;
-}
-
-static uint64_t clock_of(const struct mst_kept_rank *rank)
-{
-	return rank->clock;
-}
-
-static uint64_t incarnation_of(const struct mst_kept_rank *rank)
-{
-	return rank->incarnation;
-}
-
-static uint64_t contributions_of(const struct mst_kept_rank *rank)
-{
-	return rank->contributions;
-}
-
 static void add_group(struct mst_checkpoint_manifest *m, const char *name)
 {
 	struct mst_checkpoint_group *g = &m->group[m->groups++];
@@ -148,7 +119,7 @@ static void fill_groups(const struct mst_aggregator_cfg *cfg, struct mst_checkpo
 
 /* The policy is the one that is in force when the version is saved. */
 static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
-			 struct mst_checkpoint_manifest *m)
+			 struct mst_checkpoint_manifest *m, struct mst_reason *why)
 {
 	const struct mst_optimizer *optimizer = &j->plan.server.aggregator.optimizer;
 	char text[MST_OPTIM_TEXT_LEN];
@@ -156,7 +127,6 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	mst_checkpoint_manifest_fini(m);
 	mst_checkpoint_manifest_init(m);
 	fill_id(j, kept->version, &m->id);
-	m->samples = (uint64_t)kept->samples;
 	m->type = j->plan.vector.type;
 	m->result_type = j->plan.vector.result_type;
 	m->owner = (enum muster_owner)j->o->owner;
@@ -165,16 +135,7 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	snprintf(m->policy, sizeof(m->policy), "%s", mst_job_policy(j)->name);
 	fill_groups(&j->plan.server.aggregator, m);
 	m->parts = m->groups > 0 ? mst_job_servers(j) : 0;
-	int rc = mst_values_add_real(&m->values, MST_KEPT_SAMPLES, kept->samples);
-	for (uint32_t i = 0; i < kept->figures && rc == 0; i++)
-		rc = mst_values_add_real(&m->values, kept->figure[i].name, kept->figure[i].value);
-	if (rc == 0)
-		rc = add_ranks(&m->values, MST_KEPT_CLOCKS, kept, clock_of);
-	if (rc == 0)
-		rc = add_ranks(&m->values, MST_KEPT_INCARNATIONS, kept, incarnation_of);
-	if (rc == 0)
-		rc = add_ranks(&m->values, MST_KEPT_CONTRIBUTIONS, kept, contributions_of);
-	return rc;
+	return mst_kept_write(kept, m, why);
 }
 
 static void warn(const struct mst_checkpointing *c, uint64_t version, const char *why)
@@ -214,8 +175,8 @@ static void begins(struct mst_checkpointing *c, const struct mst_kept *kept, uin
 	c->next_comes = false;
 	c->begun++;
 	c->next_ns = now_ns;
-	if (fill_manifest(c->job, kept, &c->next) != 0)
-		c->next.id.version = MST_VERSION_NONE; /* no memory: it is not completed */
+	if (fill_manifest(c->job, kept, &c->next, &c->refused) != 0)
+		c->next.id.version = MST_VERSION_NONE; /* it is not completed */
 }
 
 static void all_reported(struct mst_checkpointing *c, const struct mst_notice *notice)
@@ -235,8 +196,7 @@ static void all_reported(struct mst_checkpointing *c, const struct mst_notice *n
 	}
 	c->ended++;
 	warn(c, notice->saved.version,
-	     complete ? "a server could not write its part"
-		      : "there is no memory for its manifest");
+	     complete ? "a server could not write its part" : c->refused.text);
 }
 
 void mst_checkpointing_notice(struct mst_checkpointing *c, const struct mst_notice *notice,

@@ -33,6 +33,7 @@ struct mst_checkpointing {
 
 	/* At the leader. */
 	struct mst_checkpoint_manifest next;    /* of the version that is being saved */
+	struct mst_reason refused;              /* why it has no manifest */
 	struct mst_checkpoint_manifest written; /* of the one before, while it is written */
 	uint64_t next_ns, written_ns;           /* when each of these saves began */
 	bool manifest_due;

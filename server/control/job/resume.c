@@ -13,6 +13,7 @@
 #include "common/checkpoint/load.h"
 #include "common/kernels/isa.h"
 #include "common/kernels/sum.h"
+#include "server/control/job/kept.h"
 #include "server/control/job/sentences.h"
 
 void mst_resume_fini(struct mst_resume *r)
@@ -31,50 +32,6 @@ static void warn_refused(void *arg, uint64_t version, const char *why)
 }
 
 /* ---- what the manifest keeps of the ledger ---- */
-
-/* No job comes as far as this. What is more would overflow when the job goes on. */
-#define VERSION_MAX (UINT64_C(1) << 62)
-#define INCARNATION_MAX (UINT32_MAX / 2)
-#define SAMPLES_MAX 9e15
-
-static int refuse_values(const struct mst_resume *r, struct mst_reason *why)
-{
-	mst_reason_set(why,
-		       "the checkpoint of version %" PRIu64
-		       " in %s does not say what was counted; it "
-		       "was not written by musterd",
-		       r->manifest.id.version, r->dir);
-	return -EINVAL;
-}
-
-static int take_kept(struct mst_resume *r, struct mst_reason *why)
-{
-	const uint64_t *clocks, *incarnations;
-	uint32_t count, again;
-	struct mst_kept *kept = &r->kept;
-	const struct mst_values *v = &r->manifest.values;
-
-	kept->version = r->manifest.id.version;
-	if (mst_values_real(v, MST_KEPT_SAMPLES, &kept->samples) != 0 ||
-	    mst_values_list(v, MST_KEPT_CLOCKS, &clocks, &count) != 0 ||
-	    mst_values_list(v, MST_KEPT_INCARNATIONS, &incarnations, &again) != 0 ||
-	    count != again || count == 0 || count > MST_LEDGER_WORKERS_MAX ||
-	    !(kept->samples >= 0 && kept->samples <= SAMPLES_MAX) || kept->version > VERSION_MAX)
-		return refuse_values(r, why);
-	kept->rank = calloc(count, sizeof(*kept->rank));
-	if (kept->rank == NULL) {
-		mst_reason_set(why, "no memory for the figures of %" PRIu32 " workers", count);
-		return -ENOMEM;
-	}
-	kept->ranks = count;
-	for (uint32_t i = 0; i < count; i++) {
-		if (clocks[i] > VERSION_MAX || incarnations[i] > INCARNATION_MAX)
-			return refuse_values(r, why);
-		kept->rank[i] = (struct mst_kept_rank){ .incarnation = (uint32_t)incarnations[i],
-							.clock = clocks[i] };
-	}
-	return 0;
-}
 
 /* The names are those that a controller of this kind gives its figures.
  * Return: NULL, or the first one that the checkpoint does not have. */
@@ -243,8 +200,8 @@ static int set_aside(const struct mst_resume *r, const struct mst_server_options
 	return mst_checkpoint_set_aside(r->dir, r->manifest.id.version, why);
 }
 
-/* Reads all data once before any server loads them. If they are damaged, it looks for an older
- * checkpoint. */
+/* Reads all data once before any server loads them, and what is kept of the ledger. If they are
+ * damaged, it looks for an older checkpoint. */
 static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted,
 		      struct mst_reason *why)
 {
@@ -253,6 +210,8 @@ static int find_sound(struct mst_resume *r, struct mst_checkpoint_wanted *wanted
 
 	while (rc == 0) {
 		rc = mst_checkpoint_verify(r->dir, &r->manifest, &clause);
+		if (rc == 0)
+			rc = mst_kept_read(&r->manifest, r->dir, &r->kept, &clause);
 		if (rc == 0)
 			return 0;
 		if (!mst_checkpoint_is_damage(rc))
@@ -298,8 +257,6 @@ int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 	}
 	if (rc == 0)
 		rc = check_options(r, o, optimizer, why);
-	if (rc == 0)
-		rc = take_kept(r, why);
 	if (rc == 0)
 		rc = set_aside(r, o, why);
 	if (rc == 0)

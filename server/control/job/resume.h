@@ -18,10 +18,6 @@
 /* Names in a checkpoint. */
 #define MST_GROUP_PARAMETERS "parameters"
 #define MST_GROUP_AVERAGE "average"
-#define MST_KEPT_SAMPLES "samples"
-#define MST_KEPT_CLOCKS "clocks"
-#define MST_KEPT_INCARNATIONS "incarnations"
-#define MST_KEPT_CONTRIBUTIONS "contributions" /* for people: nobody reads it */
 
 struct mst_resume {
 	const char *dir; /* NULL: the job begins anew, and nothing follows */

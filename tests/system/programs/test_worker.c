@@ -17,6 +17,7 @@
  *   mute N (the first N pushes keep, and nothing waits for them)
  *   again 1 (it comes after a session that has ended: it waits for its rank, and does not die)
  *   loss N (it tells a loss, which is N / (1 + the version that it has))
+ *   weight X, told X (each push has this weight; tells this loss)
  *   nan N, big N (push N has NaN; what no f16 can hold)
  *   damage N (a bit of push N is changed in the slot, after its ranges have been handed over)
  *   start_nan 1 (the first start state that it offers has NaN)
@@ -62,8 +63,8 @@ struct logged_worker {
 	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
 	bool by_version;
 	const char *until;
-	enum muster_verdict sees; /* the rounds go on until it has; MUSTER_NONE: at once */
-	double clip;
+	enum muster_verdict sees;  /* the rounds go on until it has; MUSTER_NONE: at once */
+	double clip, weight, told; /* 0: none */
 	struct muster *m;
 	float *values;
 	void *own;     /* the gradient in its type, where ranges are pushed from own memory */
@@ -161,8 +162,10 @@ static int push(struct logged_worker *c, uint64_t tag, uint64_t expect)
 
 	if (c->weights)
 		say.weight = 1 + (double)((job->rank + expect) % 5);
-	say.has_loss = c->loss != 0;
-	say.loss = (double)c->loss / (double)(1 + tag);
+	if (c->weight != 0)
+		say.weight = c->weight;
+	say.has_loss = c->loss != 0 || c->told != 0;
+	say.loss = c->told != 0 ? c->told : (double)c->loss / (double)(1 + tag);
 	say.keep = expect <= c->mute || (c->keep != 0 && expect % c->keep == 0);
 	compute(c, tag, expect);
 	void *gradient = muster_gradient(c->m);
@@ -356,6 +359,10 @@ static void set(struct logged_worker *c, const char *text)
 		c->owner = MUSTER_WORKERS_OWN;
 	if (strncmp(text, "clip=", 5) == 0)
 		c->clip = strtod(value, NULL);
+	if (strncmp(text, "weight=", 7) == 0)
+		c->weight = strtod(value, NULL);
+	if (strncmp(text, "told=", 5) == 0)
+		c->told = strtod(value, NULL);
 	if (strncmp(text, "until=", 6) == 0)
 		c->until = value;
 	if (strncmp(text, "sees=", 5) == 0)

@@ -111,13 +111,26 @@ int checkpoint_write_parts(const char *dir, const struct checkpoint_case *c,
 	return rc;
 }
 
+/* One of the case's own, and what every job keeps. */
+static int add_values(struct mst_values *v, uint64_t version)
+{
+	uint64_t one = 1;
+	int rc = mst_values_add_u64(v, "ledger.clock", version);
+
+	if (rc == 0)
+		rc = mst_values_add_real(v, "samples", (double)version);
+	if (rc == 0)
+		rc = mst_values_add_list(v, "clocks", &version, 1);
+	return rc == 0 ? mst_values_add_list(v, "incarnations", &one, 1) : rc;
+}
+
 int checkpoint_write(const char *dir, const struct checkpoint_case *c, struct mst_reason *why)
 {
 	struct mst_checkpoint_manifest m;
 	int rc = checkpoint_write_parts(dir, c, &m, why);
 
 	if (rc == 0) {
-		rc = mst_values_add_u64(&m.values, "ledger.clock", c->version);
+		rc = add_values(&m.values, c->version);
 		mst_reason_set(why, "no memory for the values of the manifest");
 	}
 	if (rc == 0)

@@ -336,6 +336,8 @@ static void a_job_goes_back(void)
 	CU_ASSERT(exists("v0000000020.json.refused"));
 	write_version(15, 2);
 	CU_ASSERT_EQUAL(mst_checkpoint_keep(folder.root, 2, &why), 0);
+	CU_ASSERT(!exists("v0000000011.json.refused"));
+	CU_ASSERT(exists("v0000000020.json.refused"));
 	CU_ASSERT_EQUAL(newest(&any), 15);
 	write_version(20, 2); /* once more, which leaves the old parts alone until it is there */
 	CU_ASSERT_EQUAL(newest(&any), 20);

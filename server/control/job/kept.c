@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/job/kept.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/wire/range.h"
+
+#define SAMPLES "samples"
+#define CLOCKS "clocks"
+#define INCARNATIONS "incarnations"
+#define CONTRIBUTIONS "contributions" /* for people: nobody reads it */
+
+/* ---- the ranges ---- */
+
+static int check_rank(const struct mst_kept_rank *rank, uint32_t number, struct mst_reason *why)
+{
+	if (rank->clock <= MST_COUNT_MAX && rank->incarnation <= MST_INCARNATION_MAX)
+		return 0;
+	return mst_reason_fail(why, -EINVAL,
+			       "rank %" PRIu32 " has clock %" PRIu64 " (at most %" PRIu64
+			       ") and session %" PRIu32 " (at most %" PRIu32 ")",
+			       number, rank->clock, MST_COUNT_MAX, rank->incarnation,
+			       MST_INCARNATION_MAX);
+}
+
+static int check(const struct mst_kept *kept, struct mst_reason *why)
+{
+	int rc = 0;
+
+	if (kept->version > MST_COUNT_MAX)
+		return mst_reason_fail(why, -EINVAL, "no job has %" PRIu64 " versions",
+				       kept->version);
+	if (!(kept->samples >= 0 && kept->samples <= MST_SAMPLES_MAX))
+		return mst_reason_fail(why, -EINVAL,
+				       "%g samples are counted, and a job counts from 0 to %.0f",
+				       kept->samples, MST_SAMPLES_MAX);
+	for (uint32_t i = 0; i < kept->ranks && rc == 0; i++)
+		rc = check_rank(&kept->rank[i], i, why);
+	return rc;
+}
+
+/* ---- writing ---- */
+
+/* A figure of each rank. */
+static int add_ranks(struct mst_values *v, const char *name, const struct mst_kept *kept,
+		     uint64_t (*figure)(const struct mst_kept_rank *rank))
+{
+	uint64_t *list = malloc(kept->ranks * sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < kept->ranks; i++)
+		list[i] = figure(&kept->rank[i]);
+	int rc = mst_values_add_list(v, name, list, kept->ranks);
+	free(list);
+	return rc;
+}
+
+static uint64_t clock_of(const struct mst_kept_rank *rank)
+{
+	return rank->clock;
+}
+
+static uint64_t incarnation_of(const struct mst_kept_rank *rank)
+{
+	return rank->incarnation;
+}
+
+static uint64_t contributions_of(const struct mst_kept_rank *rank)
+{
+	return rank->contributions;
+}
+
+static int add_all(const struct mst_kept *kept, struct mst_values *v)
+{
+	int rc = mst_values_add_real(v, SAMPLES, kept->samples);
+
+	for (uint32_t i = 0; i < kept->figures && rc == 0; i++)
+		rc = mst_values_add_real(v, kept->figure[i].name, kept->figure[i].value);
+	if (rc == 0)
+		rc = add_ranks(v, CLOCKS, kept, clock_of);
+	if (rc == 0)
+		rc = add_ranks(v, INCARNATIONS, kept, incarnation_of);
+	if (rc == 0)
+		rc = add_ranks(v, CONTRIBUTIONS, kept, contributions_of);
+	return rc;
+}
+
+int mst_kept_write(const struct mst_kept *kept, struct mst_checkpoint_manifest *m,
+		   struct mst_reason *why)
+{
+	int rc = check(kept, why);
+
+	if (rc != 0)
+		return rc;
+	m->samples = (uint64_t)kept->samples;
+	if (add_all(kept, &m->values) == 0)
+		return 0;
+	return mst_reason_fail(why, -ENOMEM, "there is no memory for its manifest");
+}
+
+/* ---- reading ---- */
+
+/* Values of a manifest that are to be those of ranks. */
+struct lists {
+	const uint64_t *clock, *incarnation;
+	uint32_t count, again;
+};
+
+static bool are_lists(const struct lists *l)
+{
+	return l->count == l->again && l->count > 0 && l->count <= MST_LEDGER_WORKERS_MAX;
+}
+
+static int read_ranks(const struct lists *l, struct mst_kept *kept, struct mst_reason *why)
+{
+	kept->rank = calloc(l->count, sizeof(*kept->rank));
+	if (kept->rank == NULL)
+		return mst_reason_fail(
+			why, -ENOMEM, "no memory for the figures of %" PRIu32 " workers", l->count);
+	kept->ranks = l->count;
+	for (uint32_t i = 0; i < l->count; i++) {
+		uint64_t session = l->incarnation[i];
+		kept->rank[i].clock = l->clock[i];
+		kept->rank[i].incarnation = session < UINT32_MAX ? (uint32_t)session : UINT32_MAX;
+	}
+	return 0;
+}
+
+static int read_all(const struct mst_checkpoint_manifest *m, struct mst_kept *kept,
+		    struct mst_reason *why)
+{
+	const struct mst_values *v = &m->values;
+	struct lists l;
+
+	if (mst_values_real(v, SAMPLES, &kept->samples) != 0 ||
+	    mst_values_list(v, CLOCKS, &l.clock, &l.count) != 0 ||
+	    mst_values_list(v, INCARNATIONS, &l.incarnation, &l.again) != 0 || !are_lists(&l))
+		return mst_reason_fail(why, -EBADMSG, "it does not say what was counted");
+	int rc = read_ranks(&l, kept, why);
+	return rc == 0 ? check(kept, why) : rc;
+}
+
+int mst_kept_read(const struct mst_checkpoint_manifest *m, const char *dir, struct mst_kept *out,
+		  struct mst_reason *why)
+{
+	struct mst_kept kept = { .version = m->id.version };
+	struct mst_reason clause = { "" };
+	int rc = read_all(m, &kept, &clause);
+
+	if (rc == 0) {
+		*out = kept;
+		return 0;
+	}
+	free(kept.rank);
+	return mst_reason_fail(why, rc == -ENOMEM ? rc : -EBADMSG,
+			       "the manifest of version %" PRIu64 " in %s is none of musterd's: %s",
+			       m->id.version, dir, clause.text);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* What a manifest keeps of the ledger: whatever a job may come to is read again as it was written,
+ * through the text of the manifest, and what no job comes to is neither written nor read. */
+#include "server/control/job/kept.h"
+
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/wire/range.h"
+#include "tests/ut.h"
+
+static struct mst_reason why;
+
+static struct mst_checkpoint_manifest manifest_of(uint64_t version)
+{
+	struct mst_checkpoint_manifest m;
+
+	mst_checkpoint_manifest_init(&m);
+	m.id.version = version;
+	m.id.elems = 1;
+	m.owner = MUSTER_WORKERS_OWN; /* there are no parts then */
+	m.workers = 2;
+	(void)snprintf(m.id.job, sizeof(m.id.job), "job");
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_draw(m.id.save), 0);
+	return m;
+}
+
+/* Writes what is kept, and reads it again. Return: of the reading; @back: its rank is to be freed.
+ */
+static int round_trip(const struct mst_kept *kept, struct mst_kept *back)
+{
+	struct mst_checkpoint_manifest m = manifest_of(kept->version), read;
+	char *text = NULL;
+	size_t len = 0;
+
+	CU_ASSERT_EQUAL_FATAL(mst_kept_write(kept, &m, &why), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_compose(&m, &text, &len, &why), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_parse(text, len, &read, &why), 0);
+	CU_ASSERT_EQUAL(read.samples, (uint64_t)kept->samples);
+	for (uint32_t i = 0; i < kept->figures; i++) {
+		double value = 0;
+		CU_ASSERT_EQUAL(mst_values_real(&read.values, kept->figure[i].name, &value), 0);
+		CU_ASSERT_EQUAL(value, kept->figure[i].value);
+	}
+	int rc = mst_kept_read(&read, "DIR", back, &why);
+	free(text);
+	mst_checkpoint_manifest_fini(&m);
+	mst_checkpoint_manifest_fini(&read);
+	return rc;
+}
+
+static void the_ends_of_each_range_come_back(void)
+{
+	static const double samples[] = { 0,
+					  MST_WEIGHT_MIN,
+					  0.1,
+					  MST_WEIGHT_MAX,
+					  9e15,
+					  1024 * (MST_WEIGHT_MAX - 1),
+					  MST_SAMPLES_MAX };
+	static const double figures[] = { DBL_MAX, -DBL_MAX, DBL_MIN, 5e-324, 0.1 };
+	struct mst_kept_rank rank[] = { { 1, 0, 0 },
+					{ MST_INCARNATION_MAX, MST_COUNT_MAX, UINT32_MAX } };
+
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++) {
+		struct mst_kept kept = { .version = i % 2 == 0 ? 1 : MST_COUNT_MAX,
+					 .samples = samples[i],
+					 .ranks = 2,
+					 .rank = rank,
+					 .figures = 1 };
+		struct mst_kept back = { .rank = NULL };
+		kept.figure[0] = (struct mst_controller_figure){ "figure", figures[i % 5] };
+		CU_ASSERT_EQUAL_FATAL(round_trip(&kept, &back), 0);
+		CU_ASSERT_EQUAL(back.version, kept.version);
+		CU_ASSERT_EQUAL(back.samples, samples[i]);
+		CU_ASSERT_EQUAL_FATAL(back.ranks, 2);
+		for (int k = 0; k < 2; k++) {
+			CU_ASSERT_EQUAL(back.rank[k].incarnation, rank[k].incarnation);
+			CU_ASSERT_EQUAL(back.rank[k].clock, rank[k].clock);
+		}
+		free(back.rank);
+	}
+}
+
+static bool both_refuse(struct mst_kept kept, struct mst_kept_rank rank, const char *says)
+{
+	struct mst_checkpoint_manifest m = manifest_of(7);
+	struct mst_kept back = { .rank = NULL };
+	uint64_t clock = rank.clock, incarnation = rank.incarnation;
+
+	kept.ranks = 1;
+	kept.rank = &rank;
+	bool writes = mst_kept_write(&kept, &m, &why) == 0;
+	mst_checkpoint_manifest_fini(&m);
+	m = manifest_of(kept.version);
+	CU_ASSERT_EQUAL(mst_values_add_real(&m.values, "samples", kept.samples), 0);
+	CU_ASSERT_EQUAL(mst_values_add_list(&m.values, "clocks", &clock, 1), 0);
+	CU_ASSERT_EQUAL(mst_values_add_list(&m.values, "incarnations", &incarnation, 1), 0);
+	bool reads = mst_kept_read(&m, "DIR", &back, &why) != -EBADMSG;
+	mst_checkpoint_manifest_fini(&m);
+	return !writes && !reads && strstr(why.text, says) != NULL;
+}
+
+static void what_is_beyond_them_is_neither_written_nor_read(void)
+{
+	static const double samples[] = { -1, 2 * MST_SAMPLES_MAX, (double)INFINITY, (double)NAN };
+	const struct mst_kept fine = { .version = 7, .samples = 1 };
+	const struct mst_kept_rank rank = { 1, 1, 1 };
+
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)
+		CU_ASSERT(both_refuse((struct mst_kept){ .version = 7, .samples = samples[i] },
+				      rank, "samples are counted"));
+	CU_ASSERT(both_refuse((struct mst_kept){ .version = MST_COUNT_MAX + 1 }, rank, "versions"));
+	CU_ASSERT(both_refuse(fine, (struct mst_kept_rank){ MST_INCARNATION_MAX + 1, 1, 1 },
+			      "rank 0"));
+	CU_ASSERT(both_refuse(fine, (struct mst_kept_rank){ 1, MST_COUNT_MAX + 1, 1 }, "rank 0"));
+}
+
+static void a_manifest_without_the_figures_is_named(void)
+{
+	struct mst_checkpoint_manifest m = manifest_of(7);
+	struct mst_kept back = { .rank = NULL };
+	uint64_t two[] = { 1, 1 };
+
+	CU_ASSERT_EQUAL(mst_kept_read(&m, "DIR", &back, &why), -EBADMSG);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "version 7 in DIR"));
+	CU_ASSERT_EQUAL(mst_values_add_real(&m.values, "samples", 1), 0);
+	CU_ASSERT_EQUAL(mst_values_add_list(&m.values, "clocks", two, 2), 0);
+	CU_ASSERT_EQUAL(mst_values_add_list(&m.values, "incarnations", two, 1), 0);
+	CU_ASSERT_EQUAL(mst_kept_read(&m, "DIR", &back, &why), -EBADMSG); /* of how many ranks? */
+	CU_ASSERT_PTR_NULL(back.rank);
+	mst_checkpoint_manifest_fini(&m);
+}
+
+static CU_TestInfo cases[] = {
+	{ "the ends of each range come back", the_ends_of_each_range_come_back },
+	{ "what is beyond them is neither written nor read",
+	  what_is_beyond_them_is_neither_written_nor_read },
+	{ "a manifest without the figures is named", a_manifest_without_the_figures_is_named },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("kept", cases);
+}
