@@ -34,10 +34,6 @@ void mst_hint_end(struct mst_hint *h);
 /* Any thread. */
 enum muster_hint mst_hint_read(const struct mst_hint *h);
 
-/* A link usually reports the end of a session before the control connection says why. This is how
- * long a call waits for the reason, unless the control connection breaks before it brings one. */
-#define MST_LAST_WORDS_NS (2 * MST_SECOND)
-
 struct mst_engine {
 	uint64_t last_words_ns; /* MST_LAST_WORDS_NS */
 	struct mst_client_session *session;

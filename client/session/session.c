@@ -15,12 +15,15 @@
 #include "common/transport/origins.h"
 
 #define RETRY_NS (50 * MST_MS)
+/* So long a worker waits for a server in silence. */
+#define TELL_NS (5 * MST_SECOND)
 /* How often a hello is said. A server that many strangers connect to makes room by closing the
  * oldest connections, and may close one whose hello has not arrived yet. */
 #define HELLOS_MAX 10
 /* A server that cannot take a worker yet is asked again after this time. */
 #define BUSY_NS (200 * MST_MS)
 #define BEAT_MAX_NS MST_SECOND
+#define LOOK_NS (10 * MST_MS) /* at what the leader says, while a reason is waited for */
 #define ORIGIN_LEN 64u
 #define BUFFERS_MAX 65536u /* beyond all reason, and sizes still fit */
 
@@ -46,18 +49,34 @@ static const char *whose_address(const struct mst_settings *settings, char *out,
 	return out;
 }
 
+/* Says once that nobody is there yet: a minute without a word looks like a program that hangs. */
+static void tell_waiting(const struct mst_client_session *s, uint64_t *tell_ns, const char *from,
+			 const char *why)
+{
+	if (mst_left_ns(*tell_ns) > 0)
+		return;
+	*tell_ns = MST_NEVER;
+	mst_warn(
+		"job \"%s\": no server answers at %s%s (%s): trying again, for %.3g s in all; start "
+		"one with musterd or muster run, or set MUSTER_SERVER",
+		s->settings->job, s->settings->server, from, why, seconds(s->settings->join_ns));
+}
+
 /* Tries until the deadline, because the server may be started later than its workers. */
 static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struct mst_stream **out)
 {
 	const char *server = s->settings->server;
 	struct mst_proof proof = { .own = s->settings->credentials };
-	uint64_t left = mst_left_ns(deadline_ns);
+	uint64_t left = mst_left_ns(deadline_ns), tell_ns = mst_deadline_ns(TELL_NS);
 	char from[ORIGIN_LEN];
 	int rc;
 
 	(void)whose_address(s->settings, from, sizeof(from));
 
+	/* An address that swallows calls is told of in time, too. */
+	left = left < TELL_NS ? left : TELL_NS;
 	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 && may_come_later(rc)) {
+		tell_waiting(s, &tell_ns, from, mst_reason_or_errno(&proof.why, rc));
 		left = mst_left_ns(deadline_ns);
 		if (left == 0)
 			return mst_reason_fail(s->failure, -ETIMEDOUT,
@@ -380,9 +399,26 @@ int mst_client_session_beat(struct mst_client_session *s)
 	return 0;
 }
 
+/* Does an error of a link look as it does when the session has ended? */
+static bool is_of_an_end(int error)
+{
+	return error == -EACCES || error == -ECONNREFUSED || error == -ECONNRESET ||
+	       error == -EPIPE || error == -ENOTCONN;
+}
+
+static bool has_said_why(struct mst_client_session *s)
+{
+	mst_control_step(s->control, mst_now_ns());
+	mst_control_look(s->control, &s->told);
+	return s->told.error != 0 || s->told.finished || s->told.closed;
+}
+
 int mst_client_session_reason(struct mst_client_session *s, int error)
 {
-	mst_control_look(s->control, &s->told);
+	uint64_t deadline_ns = mst_deadline_ns(is_of_an_end(error) ? MST_LAST_WORDS_NS : 0);
+
+	while (!has_said_why(s) && mst_left_ns(deadline_ns) > 0)
+		mst_sleep_ns(LOOK_NS);
 	if (s->told.error != 0)
 		return mst_reason_fail(s->failure, s->told.error, "%s", s->told.reason.text);
 	if (s->told.finished)

@@ -13,6 +13,10 @@
 #include "client/session/links.h"
 #include "common/base/clock.h"
 
+/* A link usually reports the end of a session before the control connection says why. This is how
+ * long a call waits for the reason, unless the control connection breaks before it brings one. */
+#define MST_LAST_WORDS_NS (2 * MST_SECOND)
+
 struct mst_client_session {
 	const struct mst_settings *settings;
 	struct mst_reason *failure;
@@ -39,7 +43,9 @@ void mst_client_session_fini(struct mst_client_session *s);
 void mst_client_session_disown(struct mst_client_session *s);
 
 /* A step of joining has failed with @error and has its sentence. If the leader has ended the
- * session or the job meanwhile, that is the reason and takes the sentence's place. */
+ * session or the job meanwhile, that is the reason and takes the sentence's place. Where a listener
+ * has sent this end away, or is gone, the leader's words may still be on their way: they are waited
+ * for as long as MST_LAST_WORDS_NS. */
 int mst_client_session_reason(struct mst_client_session *s, int error);
 
 /* Queues a control message. As mst_control_send(). */

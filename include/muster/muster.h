@@ -291,7 +291,10 @@ const char *muster_version(void);
  * server has taken the connection, or the server has not answered the last hello (it may have been
  * busy before), or a link was not made: the sentence says which; -EPROTO other protocol version;
  * -ESHUTDOWN the job is over; -ESTALE joining too late (workers own, and options.comes_back is not
- * set); -EFAULT not all of opt->result_into is mapped, or it may not be written, or it cannot be
+ * set); -EACCES this user may not reach the server's shared memory, or the server has sent this
+ * process away and said nothing else; the end of this session before it was there, as after
+ * muster evict, has the code and the sentence that it has later; -EFAULT not all of
+ * opt->result_into is mapped, or it may not be written, or it cannot be
  * pinned; -ENOTSUP forked children would lose that memory, as on Linux before 5.12; -ENOMEM, also
  * if it is beyond what this process may lock, which the sentence names; another errno of the
  * connection. The sentence: muster_error(NULL).

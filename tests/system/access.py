@@ -13,6 +13,7 @@ import re
 import socket
 import struct
 import subprocess
+import tempfile
 
 import base
 from base import CALM, HANG_S, cases, check, main, must, until
@@ -214,9 +215,33 @@ def say_finish(server):
     return error(body)
 
 
+def nobody_is_there(a):
+    """A worker that finds no server says so long before its time is over, once, and joins the one
+    that comes. The port is kept by a socket that does not listen."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as place:
+        place.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{place.getsockname()[1]}"
+        worker = base.Child([a.worker, os.path.join(folder, "log"), "100", "rounds=3"],
+                            **base.worker_environment(address, 0))
+        server = None
+        try:
+            must(until(lambda: "no server answers" in worker.said(), HANG_S), worker.said())
+            place.close()
+            server = Server(a.musterd, "-n", "1", "--listen", address)
+            status, said = worker.end(HANG_S)
+            check(f"it says where, and what to do: {said}", said.count("no server answers") == 1
+                  and all(word in said for word in (f"no server answers at {address} (",
+                                                    "for 60 s in all", "MUSTER_SERVER")))
+            check("and joins the server that comes later", status == 0)
+        finally:
+            worker.kill()
+            if server is not None:
+                server.kill()
+
+
 CASES = cases(beyond_loopback, on_loopback, evict, evict_of_two_servers,
               a_job_that_fails_at_any_loss, no_fewer_than_min_workers, finish, before_the_start,
-              finish_by_an_operator_alone, a_finish_on_the_wire)
+              finish_by_an_operator_alone, a_finish_on_the_wire, nobody_is_there)
 
 if __name__ == "__main__":
     # A caller that is sent away waits two seconds for the words, and has five seconds for its

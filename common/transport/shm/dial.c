@@ -149,6 +149,11 @@ static int judge(const struct mst_shm_welcome *w, unsigned fd_count)
 {
 	if (w->magic != MST_SHM_MAGIC || w->version != MST_SHM_VERSION)
 		return -EPROTONOSUPPORT;
+	if (w->error == -EACCES)
+		return mst_fail(
+			-EACCES,
+			"it sent this end away: the token of the welcome is used up, or its "
+			"session has ended (the server's log says more)");
 	if (w->error < 0)
 		return w->error;
 	return fd_count == MST_SHM_WELCOME_FDS ? 0 : -EPROTO;

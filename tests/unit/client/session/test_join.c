@@ -546,6 +546,29 @@ static bool send_away(struct fake_leader *f)
 static void being_sent_away_is_eacces(void)
 {
 	CU_ASSERT_EQUAL(client_open(send_away, CLIENT_LONG_MS), -EACCES);
+	CU_ASSERT(client_says(muster_error(NULL), "it sent this end away"));
+	client_close();
+}
+
+/* The listener knows of the end of a session before the leader's words are there. */
+static bool send_away_and_say_why(struct fake_leader *f)
+{
+	struct mst_link_request request;
+
+	if (!fake_greet(f))
+		return false;
+	while (mst_shm.listener->next_request(f->listener, &request) != 0)
+		mst_sleep_ns(MST_MS);
+	if (mst_shm.listener->answer(f->listener, &request, NULL) != 0)
+		return false;
+	mst_sleep_ns(200 * MST_MS);
+	return fake_refuse(f, -ENOTCONN, "an operator has evicted this worker") && fake_stay(f);
+}
+
+static void a_session_that_ends_before_its_link_tells_why(void)
+{
+	CU_ASSERT_EQUAL(client_open(send_away_and_say_why, CLIENT_LONG_MS), -ENOTCONN);
+	CU_ASSERT(client_says(muster_error(NULL), "an operator has evicted this worker"));
 	client_close();
 }
 
@@ -631,6 +654,8 @@ static CU_TestInfo cases[] = {
 	{ "a listener of no transport here is named", a_listener_of_no_transport_here_is_named },
 	{ "variables that are too long are -EINVAL", variables_too_long_are_einval },
 	{ "being sent away from the listener is -EACCES", being_sent_away_is_eacces },
+	{ "a session that ends before its link tells why",
+	  a_session_that_ends_before_its_link_tells_why },
 	{ "a listener that stays shut is -ETIMEDOUT, in time",
 	  a_listener_that_stays_shut_is_etimedout_in_time },
 	{ "a leader that speaks is heard, though the listener stays shut",
