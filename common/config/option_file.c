@@ -22,6 +22,15 @@ struct reading {
 	struct mst_pass pass;
 };
 
+/* Editors may begin a file with the mark U+FEFF. */
+static void skip_mark(char *text)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	if (strncmp(text, mark, strlen(mark)) == 0)
+		memmove(text, text + strlen(mark), strlen(text) - strlen(mark) + 1);
+}
+
 /* Reads to the end of @f into @text, which has room for two bytes more than a file may have.
  * Return: 0 or -errno. */
 static int text_fill(FILE *f, char *text)
@@ -40,6 +49,7 @@ static int text_fill(FILE *f, char *text)
 		return -EILSEQ;
 	/* libconfig accepts a comment only if its line ends. */
 	memcpy(text + bytes, "\n", 2);
+	skip_mark(text);
 	return 0;
 }
 

@@ -32,6 +32,7 @@ static const struct unit size_units[] = {
 static const struct unit duration_units[] = {
 	{ "h", UINT64_C(3600000000000) },
 	{ "min", UINT64_C(60000000000) },
+	{ "m", UINT64_C(60000000000) }, /* as sleep, timeout and others have it; printed as min */
 	{ "s", UINT64_C(1000000000) },
 	{ "ms", UINT64_C(1000000) },
 	{ "us", UINT64_C(1000) },

@@ -14,7 +14,8 @@
 #include "common/delay/model.h"
 
 #define HEADER "step,worker,ready_us"
-#define LINE_BYTES 128 /* no valid line is longer */
+#define LINE_BYTES 128      /* no valid line is longer */
+#define MARK "\xef\xbb\xbf" /* U+FEFF */
 #define NS_PER_US 1000.0
 
 struct trace_row {
@@ -56,6 +57,40 @@ static bool line_trim(char *line, FILE *f)
 	return true;
 }
 
+/* Copies a cell without the blanks around it, and without its quotes. Return: the end of the copy. */
+static char *cell_copy(char *to, const char *begin, const char *end)
+{
+	while (begin < end && (*begin == ' ' || *begin == '\t'))
+		begin++;
+	while (end > begin && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	if (end - begin >= 2 && *begin == '"' && end[-1] == '"') {
+		begin++;
+		end--;
+	}
+	memmove(to, begin, (size_t)(end - begin));
+	return to + (end - begin);
+}
+
+/* Programs that write tables may begin the file with a mark, put blanks around cells, and cells in
+ * quotes. */
+static void line_strip(char *line)
+{
+	const char *at = strncmp(line, MARK, strlen(MARK)) == 0 ? line + strlen(MARK) : line;
+	char *to = line;
+
+	for (;;) {
+		const char *end = at + strcspn(at, ",");
+		bool is_last = *end == '\0';
+		to = cell_copy(to, at, end);
+		*to = is_last ? '\0' : ',';
+		if (is_last)
+			return;
+		to++;
+		at = end + 1;
+	}
+}
+
 static bool row_parse(const char *line, struct trace_row *out)
 {
 	double step, worker, ready_us;
@@ -83,6 +118,7 @@ static int table_read(struct mst_trace_file *t, FILE *f, size_t *wrong)
 	for (*wrong = 1; fgets(line, sizeof(line), f) != NULL; (*wrong)++) {
 		if (!line_trim(line, f))
 			return -EINVAL;
+		line_strip(line);
 		if (*wrong == 1) {
 			if (strcmp(line, HEADER) != 0)
 				return -EINVAL;

@@ -277,6 +277,10 @@ def certificates_of_a_site(a):
                        text="Q\n")[1]
         check("the server shows what is between, also where its authority's file has that",
               "Verification: OK" in said)
+        shown = subprocess.run([a.muster, "key", "show", f"{job.keys}/ca.pem"], text=True,
+                               capture_output=True, check=True).stdout.splitlines()
+        check("muster key show tells of each certificate of a file", len(shown) == 2
+              and '"ca", an authority' in shown[0] and '"between", an authority' in shown[1])
         for role in [*kinds, "observer"]:
             status, said = job.tool("status", job.address, role=role)
             check(f"{role} sees the status", status == 0)

@@ -54,23 +54,37 @@ static int make(const struct mst_key_options *options, const char *dir)
 	return MST_EXIT_DONE;
 }
 
+static void show_certificate(const char *path, unsigned index, const struct mst_certificate *c)
+{
+	char roles[MST_ROLES_TEXT_LEN], which[32] = "";
+
+	mst_roles_text(c->who.roles, roles);
+	if (index > 0)
+		(void)snprintf(which, sizeof(which), ", certificate %u", index + 1);
+	(void)printf("%s%s: \"%s\", %s, from \"%s\", valid from %s until %s%s\n", path, which,
+		     c->who.name, c->is_authority ? "an authority" : roles, c->issuer, c->from,
+		     c->until,
+		     c->has_expired ? " (expired)"
+		     : c->is_early  ? " (not valid yet)"
+				    : "");
+}
+
+/* A file may hold several, such as those between a certificate and its authority. */
 static bool show_file(const char *path)
 {
 	struct mst_certificate c;
-	char roles[MST_ROLES_TEXT_LEN];
 	struct mst_reason why;
 
-	if (mst_certificate_read(path, &c, &why) != 0) {
-		mst_error("%s", why.text);
-		return false;
+	for (unsigned index = 0;; index++) {
+		int rc = mst_certificate_read(path, index, &c, &why);
+		if (rc == -ENOENT)
+			return true;
+		if (rc != 0) {
+			mst_error("%s", why.text);
+			return false;
+		}
+		show_certificate(path, index, &c);
 	}
-	mst_roles_text(c.who.roles, roles);
-	(void)printf("%s: \"%s\", %s, from \"%s\", valid from %s until %s%s\n", path, c.who.name,
-		     c.is_authority ? "an authority" : roles, c.issuer, c.from, c.until,
-		     c.has_expired ? " (expired)"
-		     : c.is_early  ? " (not valid yet)"
-				   : "");
-	return true;
 }
 
 static int show(const char *path)

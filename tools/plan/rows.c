@@ -75,7 +75,42 @@ static int next_line(struct row_reader *r)
 	return c != EOF || used > 0;
 }
 
-/* Cuts the line at its commas. */
+static char *skip_blanks(char *at)
+{
+	return at + strspn(at, " \t");
+}
+
+/* Takes the quotes off a cell that begins at @at with one; two of them within it are one.
+ * Return: what follows the cell; NULL: its end is missing, or is not the cell's. */
+static char *unquote(char *at)
+{
+	char *to = at, *from = at + 1;
+
+	for (; *from != '\0'; from++) {
+		if (*from == '"' && *++from != '"') {
+			*to = '\0';
+			from = skip_blanks(from);
+			return *from == ',' || *from == '\0' ? from : NULL;
+		}
+		*to++ = *from;
+	}
+	return NULL;
+}
+
+/* Takes blanks off the end of a cell. Return: what follows the cell. */
+static char *trim(char *at)
+{
+	char *behind = at + strcspn(at, ","), *end = behind;
+
+	while (end > at && (end[-1] == ' ' || end[-1] == '\t'))
+		end--;
+	if (end < behind)
+		*end = '\0';
+	return behind;
+}
+
+/* Cuts the line at its commas. Cells may have blanks around them, and may stand in quotes, as
+ * programs write tables. */
 static int cut(struct row_reader *r)
 {
 	char *at = r->text;
@@ -84,9 +119,13 @@ static int cut(struct row_reader *r)
 	for (;;) {
 		if (r->cells == COLUMNS_MAX)
 			return refuse(r, "it has more than %u columns", COLUMNS_MAX);
+		at = skip_blanks(at);
 		r->cell[r->cells++] = at;
-		at = strchr(at, ',');
+		at = *at == '"' ? unquote(at) : trim(at);
 		if (at == NULL)
+			return refuse(r, "column %u begins with a quote and does not end with one",
+				      r->cells);
+		if (*at == '\0')
 			return 0;
 		*at++ = '\0';
 	}
@@ -172,16 +211,22 @@ static int read_whole(struct row_reader *r, enum field field, uint64_t max, uint
 	return 0;
 }
 
-static int read_time(struct row_reader *r, enum field field, double *out)
+/* @max: MST_ARRIVAL_MAX_US, or that of a clock's reading, of which only differences count. */
+static int read_time(struct row_reader *r, enum field field, double max, double *out)
 {
 	const char *text = cell_of(r, field);
+	bool is_time = mst_parse_real(text, out) == 0 && *out >= 0 && *out <= MST_CLOCK_MAX_US;
 
-	if (mst_parse_real(text, out) != 0 || !(*out >= 0 && *out <= MST_ARRIVAL_MAX_US))
+	if (is_time && *out <= max)
+		return 0;
+	if (is_time)
 		return refuse(r,
-			      "%s is \"%.40s\", and has to be a number of microseconds from 0 to "
-			      "%.0e",
-			      r->names[field], text, MST_ARRIVAL_MAX_US);
-	return 0;
+			      "%s is %.40s, which looks like a time since 1970: a trace has the "
+			      "microseconds from the beginning of the step; with the time of each "
+			      "beginning too it can be written as a recording (%s)",
+			      r->names[field], text, KINDS);
+	return refuse(r, "%s is \"%.40s\", and has to be a number of microseconds from 0 to %.0e",
+		      r->names[field], text, max);
 }
 
 static int read_verdict(struct row_reader *r, struct mst_arrival_row *row)
@@ -208,10 +253,10 @@ static int read_span(struct row_reader *r, struct mst_arrival_row *row)
 	int rc = read_verdict(r, row);
 
 	if (rc == 0)
-		rc = read_time(r, READY, &ready);
+		rc = read_time(r, READY, MST_CLOCK_MAX_US, &ready);
 	if (rc != 0 || cell_of(r, START)[0] == '\0')
 		return rc;
-	rc = read_time(r, START, &start);
+	rc = read_time(r, START, MST_CLOCK_MAX_US, &start);
 	if (rc != 0)
 		return rc;
 	if (ready < start)
@@ -238,7 +283,7 @@ static int read_row(struct row_reader *r, struct mst_arrival_row *row)
 	row->rank = (uint32_t)rank;
 	if (r->rows->recorded)
 		return read_span(r, row);
-	rc = read_time(r, READY, &row->us);
+	rc = read_time(r, READY, MST_ARRIVAL_MAX_US, &row->us);
 	return rc != 0 ? rc : 1;
 }
 

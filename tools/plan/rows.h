@@ -23,6 +23,7 @@
 #define MST_ARRIVAL_ROWS_MAX 4194304u /* 128 MiB */
 #define MST_ARRIVAL_RANKS_MAX 65536u  /* as many as a ledger can have */
 #define MST_ARRIVAL_MAX_US 1e15       /* 31 years */
+#define MST_CLOCK_MAX_US 9e15         /* microseconds since 1970, for two centuries more */
 
 /* What one row says of the gradient of one rank in one step. */
 struct mst_arrival_row {

@@ -274,16 +274,32 @@ static void write_time(const ASN1_TIME *time, char out[MST_CERTIFICATE_TIME_LEN]
 		(void)strftime(out, MST_CERTIFICATE_TIME_LEN, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-int mst_certificate_read(const char *path, struct mst_certificate *out, struct mst_reason *why)
+/* The certificate with this number; NULL: there is none. */
+static X509 *read_nth(FILE *in, unsigned index)
+{
+	X509 *cert = PEM_read_X509(in, NULL, mst_tls_no_passphrase, NULL);
+
+	for (unsigned i = 0; i < index && cert != NULL; i++) {
+		X509_free(cert);
+		cert = PEM_read_X509(in, NULL, mst_tls_no_passphrase, NULL);
+	}
+	return cert;
+}
+
+int mst_certificate_read(const char *path, unsigned index, struct mst_certificate *out,
+			 struct mst_reason *why)
 {
 	FILE *in = fopen(path, "re");
-	X509 *cert = in != NULL ? PEM_read_X509(in, NULL, mst_tls_no_passphrase, NULL) : NULL;
+	X509 *cert = in != NULL ? read_nth(in, index) : NULL;
 	int error = errno;
 
 	if (in != NULL)
 		(void)fclose(in);
 	if (cert == NULL) {
+		bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
 		ERR_clear_error();
+		if (in != NULL && index > 0 && is_end)
+			return -ENOENT;
 		mst_reason_set(why,
 			       in != NULL ? "%s holds no certificate in PEM format%s"
 					  : "cannot read %s: %s",

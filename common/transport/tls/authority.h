@@ -31,8 +31,10 @@ struct mst_certificate {
 	bool is_authority, has_expired, is_early;
 };
 
-/* Reads the first certificate of a PEM file.
- * Return: 0; -EINVAL: @why says what is wrong with the file. */
-int mst_certificate_read(const char *path, struct mst_certificate *out, struct mst_reason *why);
+/* Reads a certificate of a PEM file, which may hold several. @index: which one, from 0 on.
+ * Return: 0; -ENOENT: there are @index certificates, and no more; -EINVAL: @why says what is wrong
+ * with the file. */
+int mst_certificate_read(const char *path, unsigned index, struct mst_certificate *out,
+			 struct mst_reason *why);
 
 #endif

@@ -51,7 +51,7 @@ static void sizes_are_powers_of_1024(void)
 
 static void durations_need_a_unit(void)
 {
-	static const char *const bad[] = { "",    "5",   "0",        "s",        "5m", "1.5s",
+	static const char *const bad[] = { "",    "5",   "0",        "s",        "5M", "1.5s",
 					   "-1s", "5 s", "5seconds", "6000000h", NULL };
 	uint64_t v;
 
@@ -60,6 +60,7 @@ static void durations_need_a_unit(void)
 	CU_ASSERT(mst_parse_duration("20ms", &v) == 0 && v == 20000000);
 	CU_ASSERT(mst_parse_duration("5s", &v) == 0 && v == UINT64_C(5000000000));
 	CU_ASSERT(mst_parse_duration("2min", &v) == 0 && v == UINT64_C(120000000000));
+	CU_ASSERT(mst_parse_duration("2m", &v) == 0 && v == UINT64_C(120000000000));
 	CU_ASSERT(mst_parse_duration("1h", &v) == 0 && v == UINT64_C(3600000000000));
 	for (const char *const *text = bad; *text != NULL; text++)
 		CU_ASSERT(mst_parse_duration(*text, &v) == -EINVAL);

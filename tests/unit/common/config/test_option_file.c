@@ -25,6 +25,8 @@ static void a_file_sets_every_kind(void)
 		  0);
 	CU_ASSERT(w.fields.delay.count == 1 && w.fields.commits == UINT64_MAX);
 	CU_ASSERT(OPTION_TEXT(&w, "") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "\xef\xbb\xbfworkers = 7;") == 0 && w.fields.workers == 7);
+	CU_ASSERT(OPTION_TEXT(&w, "\xef\xbb\xbf") == 0);
 	option_world_fini(&w);
 }
 

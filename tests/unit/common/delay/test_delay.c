@@ -295,6 +295,19 @@ static void a_trace_gives_each_rank_its_workers_times(void)
 	}
 }
 
+/* As spreadsheets and libraries write tables. */
+static void a_trace_may_have_quotes_and_blanks_around_cells(void)
+{
+	struct mst_delay *d;
+
+	CU_ASSERT_FATAL(TRACE("\xef\xbb\xbf\"step\", worker,\"ready_us\" \r\n\"16\", \"0\",1000\n"
+			      " 17,0 ,\t\"1001\"",
+			      0, &d) == 0);
+	CU_ASSERT(mst_delay_next(d) == 1000000);
+	CU_ASSERT(mst_delay_next(d) == 1001000);
+	mst_delay_free(d);
+}
+
 /* A trace for two ranks, and a model of rank 3 alone. */
 static void many_ranks_have_the_delays_of_each(void)
 {
@@ -339,6 +352,8 @@ static void a_bad_trace_is_named_with_its_line(void)
 		{ "step,worker,ready_us\n0,0,1e300\n", "line 2 of the file is not" },
 		{ "step,worker,ready_us\n0,0,nan\n", "line 2 of the file is not" },
 		{ "step,worker,ready_us\n\n0,0,1\n", "line 2 of the file is not" },
+		{ "step,worker,ready_us\n0,0,1 0\n", "line 2 of the file is not" },
+		{ "step,worker,ready_us\n0,0,\"1\n", "line 2 of the file is not" },
 		{ "step,worker,ready_us\n0,0,1\n0,2,1\n", "worker 1 has no line, though worker 2" },
 		{ "step,worker,ready_us\n0,4294967294,1\n", "worker 0 has no line" },
 	};
@@ -375,6 +390,8 @@ static CU_TestInfo cases[] = {
 	{ "a bad spec is quoted", a_bad_spec_is_quoted },
 	{ "specs that contradict are refused", specs_that_contradict_are_refused },
 	{ "a trace gives each rank its worker's times", a_trace_gives_each_rank_its_workers_times },
+	{ "a trace may have quotes and blanks around cells",
+	  a_trace_may_have_quotes_and_blanks_around_cells },
 	{ "many ranks have the delays of each", many_ranks_have_the_delays_of_each },
 	{ "a bad trace is named with its line", a_bad_trace_is_named_with_its_line },
 	CU_TEST_INFO_NULL,

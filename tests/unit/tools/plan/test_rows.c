@@ -51,6 +51,29 @@ static void windows_lines_marks_and_a_last_line_without_end_are_read(void)
 	mst_rows_free(&rows);
 }
 
+/* As spreadsheets and libraries write tables. */
+static void quotes_and_blanks_around_cells_are_taken_off(void)
+{
+	CU_ASSERT_EQUAL_FATAL(
+		plan_case_rows("\xef\xbb\xbf\"step\", worker ,\"ready_us\", \"a \"\"b\"\", c\"\n"
+			       "\"4\",0, 10.5,\"x, y\"\n 4 ,\t\"1\" ,\"2e3\",\"\"\n",
+			       &rows),
+		0);
+	CU_ASSERT(rows.count == 2 && is(0, 4, 0, 10.5) && is(1, 4, 1, 2000));
+	mst_rows_free(&rows);
+}
+
+/* Of a recording only the differences count. */
+static void clocks_may_count_from_1970(void)
+{
+	CU_ASSERT_EQUAL_FATAL(plan_case_rows(PLAN_CASE_RECORDING
+					     "1,7,1795921587348000,1795921587350500,counted\n",
+					     &rows),
+			      0);
+	CU_ASSERT(rows.count == 1 && is(0, 7, 1, 2500));
+	mst_rows_free(&rows);
+}
+
 static void a_recording_tells_how_long_gradients_took(void)
 {
 	CU_ASSERT_EQUAL_FATAL(plan_case_rows(PLAN_CASE_RECORDING
@@ -128,8 +151,13 @@ static void a_row_that_is_none_is_refused_by_its_line(void)
 	CU_ASSERT(refuses("line 2: ready_us is \"nan\"", PLAN_CASE_TRACE "0,0,nan\n"));
 	CU_ASSERT(refuses("line 2: ready_us is \"inf\"", PLAN_CASE_TRACE "0,0,inf\n"));
 	CU_ASSERT(refuses("line 2: ready_us is \"-3\"", PLAN_CASE_TRACE "0,0,-3\n"));
-	CU_ASSERT(refuses("line 2: ready_us is \"2e15\"", PLAN_CASE_TRACE "0,0,2e15\n"));
-	CU_ASSERT(refuses("line 2: ready_us is \" 3\"", PLAN_CASE_TRACE "0,0, 3\n"));
+	CU_ASSERT(refuses("line 2: ready_us is \"2e16\"", PLAN_CASE_TRACE "0,0,2e16\n"));
+	CU_ASSERT(
+		refuses("line 2: ready_us is 1795921587348000, which looks like a time since 1970",
+			PLAN_CASE_TRACE "0,0,1795921587348000\n"));
+	CU_ASSERT(refuses("line 2: ready_us is \"3 4\"", PLAN_CASE_TRACE "0,0,3 4\n"));
+	CU_ASSERT(refuses("line 2: column 2 begins with a quote", PLAN_CASE_TRACE "0,\"1,2\n"));
+	CU_ASSERT(refuses("line 2: column 2 begins with a quote", PLAN_CASE_TRACE "0,\"1\"0,2\n"));
 	CU_ASSERT(refuses("line 2: verdict is \"lost\"", PLAN_CASE_RECORDING "0,0,0,1,lost\n"));
 	CU_ASSERT(refuses("line 2: the gradient is ready at 4, before its start at 5",
 			  PLAN_CASE_RECORDING "0,0,5,4,counted\n"));
@@ -160,6 +188,9 @@ static CU_TestInfo cases[] = {
 	  columns_are_found_by_name_and_others_ignored },
 	{ "windows lines, marks and a last line without end are read",
 	  windows_lines_marks_and_a_last_line_without_end_are_read },
+	{ "quotes and blanks around cells are taken off",
+	  quotes_and_blanks_around_cells_are_taken_off },
+	{ "clocks may count from 1970", clocks_may_count_from_1970 },
 	{ "a recording tells how long gradients took", a_recording_tells_how_long_gradients_took },
 	{ "gradients can be paired by their order", gradients_can_be_paired_by_their_order },
 	{ "steps outside are left out", steps_outside_are_left_out },
