@@ -285,6 +285,8 @@ BLOCKS = {
                        "of the second"),
     "                          mean step     p99 step   accuracy   counted/late, ranks 0 to 4":
         nothing("compared with what is printed by system.readme_quickstart"),
+    "time ->     0    20   40   60   80   100  120  140  160  180  200 ms":
+        nothing("a picture"),
     "sync = muster.torch.Sync(model, opt)    # in place of DistributedDataParallel": names_exist,
     "muster key new keys                    # ca, server, worker, operator, observer: .pem and "
     ".key":
