@@ -158,8 +158,8 @@ int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 
 /* Hands in nothing: the servers have asked for what is finished, and nothing is. Ranges that were
  * handed over of the contribution being filled are given up. A pass never asks: the caller may read
- * the result until it waits. Return: true: *header is to be sent; false: no slot is free, or the job
- * has ended. */
+ * the result until it waits. Return: true: *header is to be sent; false: no slot is free, or the
+ * job has ended. */
 bool mst_worker_pass(struct mst_worker *w, struct mst_lane_header *header);
 
 /* Gives the contribution being filled up. Return: the slot that ABANDON is to be sent for, because

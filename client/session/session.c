@@ -56,10 +56,9 @@ static void tell_waiting(const struct mst_client_session *s, uint64_t *tell_ns, 
 	if (mst_left_ns(*tell_ns) > 0)
 		return;
 	*tell_ns = MST_NEVER;
-	mst_warn(
-		"job \"%s\": no server answers at %s%s (%s): trying again, for %.3g s in all; start "
-		"one with musterd or muster run, or set MUSTER_SERVER",
-		s->settings->job, s->settings->server, from, why, seconds(s->settings->join_ns));
+	mst_warn("job \"%s\": no server answers at %s%s (%s): trying again, for %.3g s in all; "
+		 "start one with musterd or muster run, or set MUSTER_SERVER",
+		 s->settings->job, s->settings->server, from, why, seconds(s->settings->join_ns));
 }
 
 /* Tries until the deadline, because the server may be started later than its workers. */

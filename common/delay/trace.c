@@ -57,7 +57,8 @@ static bool line_trim(char *line, FILE *f)
 	return true;
 }
 
-/* Copies a cell without the blanks around it, and without its quotes. Return: the end of the copy. */
+/* Copies a cell without the blanks around it, and without its quotes. Return: the end of the copy.
+ */
 static char *cell_copy(char *to, const char *begin, const char *end)
 {
 	while (begin < end && (*begin == ' ' || *begin == '\t'))
@@ -74,7 +75,7 @@ static char *cell_copy(char *to, const char *begin, const char *end)
 
 /* Programs that write tables may begin the file with a mark, put blanks around cells, and cells in
  * quotes. */
-static void line_strip(char *line)
+static void line_clean(char *line)
 {
 	const char *at = strncmp(line, MARK, strlen(MARK)) == 0 ? line + strlen(MARK) : line;
 	char *to = line;
@@ -118,7 +119,7 @@ static int table_read(struct mst_trace_file *t, FILE *f, size_t *wrong)
 	for (*wrong = 1; fgets(line, sizeof(line), f) != NULL; (*wrong)++) {
 		if (!line_trim(line, f))
 			return -EINVAL;
-		line_strip(line);
+		line_clean(line);
 		if (*wrong == 1) {
 			if (strcmp(line, HEADER) != 0)
 				return -EINVAL;

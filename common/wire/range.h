@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The ranges of the figures that a job counts: one place for what the API takes, the ledger counts,
- * a checkpoint is written with, and a job goes on from. A figure of one of these is a figure of all.
+ * The ranges of the figures that a job counts: one place for what the API takes, what the ledger
+ * counts, what a checkpoint is written with, and what a job goes on from.
  */
 #ifndef MST_WIRE_RANGE_H
 #define MST_WIRE_RANGE_H

@@ -461,8 +461,8 @@ int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t 
 /** muster_abandon - give up the unfinished contribution, together with the ranges already sent. The
  * next muster_wait() says CANCELLED with ticket 0. If muster_check() says HAND_IN, the servers are
  * told that this worker has nothing for the step (it passes, which takes a number among the
- * tickets); then the next muster_wait() says CANCELLED only if ranges had been sent, and else has no
- * verdict. It never asks, so the result of the last outcome may still be read. Like
+ * tickets); then the next muster_wait() says CANCELLED only if ranges had been sent, and else has
+ * no verdict. It never asks, so the result of the last outcome may still be read. Like
  * muster_push_range() it never waits for the server. Return: 0; shared errors. */
 int muster_abandon(struct muster *m);
 

@@ -190,8 +190,8 @@ static uint32_t choose(const struct mst_adasync *a, const struct mst_rule *rule,
 /* No loss falls like this from one interval to the next. */
 #define MOST_FALL 0x1p40
 
-/* Has a damaged batch made the first mean what it is? All later ones would be next to nothing beside
- * it, and K the number of workers for good. The second interval tells. */
+/* Has a damaged batch made the first mean what it is? All later ones would be next to nothing
+ * beside it, and K the number of workers for good. The second interval tells. */
 static bool is_no_measure(const struct mst_adasync *a, double before, double mean)
 {
 	return before == a->first && mean > 0 && a->first / MOST_FALL > mean;

@@ -63,7 +63,7 @@ static void quotes_and_blanks_around_cells_are_taken_off(void)
 	mst_rows_free(&rows);
 }
 
-/* Of a recording only the differences count. */
+/* A recording is read for the differences of its times alone. */
 static void clocks_may_count_from_1970(void)
 {
 	CU_ASSERT_EQUAL_FATAL(plan_case_rows(PLAN_CASE_RECORDING
