@@ -182,7 +182,7 @@ static int read_clip(const struct muster_options *opt, struct mst_settings *out,
 			opt->clip);
 	if (opt->clip > 0)
 		return 0;
-	out->clip = strtod(text, &end);
+	out->clip = mst_text_real(text, &end);
 	if (end == text || *end != '\0' || !(out->clip >= 0 && isfinite(out->clip)))
 		return mst_reason_fail(
 			why, -EINVAL,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/base/reason.h"
+#include "common/base/text.h"
 
 /* The longest sleep: then the engine looks by itself whether something has come. */
 #define NAP_NS MST_SECOND
@@ -235,9 +236,9 @@ static const char *who_is_silent(const struct mst_engine *e, const struct mst_si
 					     : s->welcome.server[silent->server].address;
 	char name[MST_LINKS_NAME_LEN];
 
-	(void)snprintf(out, SILENT_LEN, "%s at %.200s has been silent for %.3g s",
-		       mst_links_name(e->links, &e->links->part[silent->server], name), at,
-		       seconds(silent->for_ns));
+	(void)mst_text_print(out, SILENT_LEN, "%s at %.200s has been silent for %.3g s",
+			     mst_links_name(e->links, &e->links->part[silent->server], name), at,
+			     seconds(silent->for_ns));
 	return out;
 }
 

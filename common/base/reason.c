@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text.h"
+
 #define CUT "..."
 
 /* Ends @text, which is full, with CUT. The bytes of a character but its first are 10xxxxxx. */
@@ -23,7 +25,7 @@ __attribute__((format(printf, 3, 0))) static void compose(struct mst_reason *r, 
 	char text[MST_REASON_LEN];
 
 	memcpy(text, r->text, at);
-	int more = vsnprintf(text + at, sizeof(text) - at, fmt, args);
+	int more = mst_text_vprint(text + at, sizeof(text) - at, fmt, args);
 
 	if (more < 0)
 		text[at] = '\0';

@@ -1,8 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/base/text.h"
 
+#include <locale.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* ---- numbers ---- */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static locale_t c_locale; /* kept until the process ends; 0: there is no memory for it */
+
+static void make(void)
+{
+	c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
+/* Return: the locale that this thread had. */
+static locale_t enter(void)
+{
+	(void)pthread_once(&once, make);
+	return uselocale(c_locale); /* (locale_t)0 changes nothing */
+}
+
+double mst_text_real(const char *text, char **end)
+{
+	locale_t before = enter();
+	double value = strtod(text, end);
+
+	(void)uselocale(before);
+	return value;
+}
+
+int mst_text_vprint(char *out, size_t len, const char *fmt, va_list args)
+{
+	locale_t before = enter();
+	int wanted = vsnprintf(out, len, fmt, args);
+
+	(void)uselocale(before);
+	return wanted;
+}
+
+int mst_text_print(char *out, size_t len, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	int wanted = mst_text_vprint(out, len, fmt, args);
+	va_end(args);
+	return wanted;
+}
+
+/* ---- clean text ---- */
 
 /* The character at the start of a text. */
 struct character {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/row.h"
 
 #define DIGITS "0123456789"
@@ -94,7 +95,7 @@ int mst_parse_real(const char *text, double *out)
 	if (*text == '\0' || text[strspn(text, DIGITS "+-.eE")] != '\0')
 		return -EINVAL;
 	char *end;
-	double value = strtod(text, &end);
+	double value = mst_text_real(text, &end);
 	if (end == text || *end != '\0' || !isfinite(value))
 		return -EINVAL;
 	*out = value;
@@ -122,8 +123,8 @@ void mst_format_real(double value, char *out, size_t len)
 	int digits = 1;
 
 	do {
-		snprintf(out, len, "%.*g", digits, value);
-	} while (strtod(out, NULL) != value && ++digits <= 17);
+		(void)mst_text_print(out, len, "%.*g", digits, value);
+	} while (mst_text_real(out, NULL) != value && ++digits <= 17);
 }
 
 void mst_format_size(uint64_t value, char *out, size_t len)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/delay/model.h"
 
 #define DIGITS "0123456789"
@@ -19,7 +20,7 @@ const char *mst_delay_number(const char *text, double *out)
 	if (*text == '\0' || strchr(DIGITS ".", *text) == NULL ||
 	    (text[0] == '0' && (text[1] == 'x' || text[1] == 'X')))
 		return NULL;
-	double value = strtod(text, &end);
+	double value = mst_text_real(text, &end);
 	if (end == text || !isfinite(value))
 		return NULL;
 	*out = value;

@@ -146,6 +146,6 @@ const char *mst_memory_text(uint64_t bytes, char *out, size_t len)
 		value /= 1024;
 		i++;
 	}
-	(void)snprintf(out, len, i == 0 ? "%.0f %s" : "%.1f %s", value, unit[i]);
+	(void)mst_text_print(out, len, i == 0 ? "%.0f %s" : "%.1f %s", value, unit[i]);
 	return out;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/optim/optim.h"
 
 char *mst_optim_example(const struct mst_optim *row, char text[MST_OPTIM_EXAMPLE_LEN])
@@ -28,9 +29,9 @@ static size_t add_figure(char *text, size_t len, const char *name, double value,
 {
 	char figure[32];
 
-	snprintf(figure, sizeof(figure), "%g", value);
-	if (strtod(figure, NULL) != value)
-		snprintf(figure, sizeof(figure), "%.17g", value);
+	(void)mst_text_print(figure, sizeof(figure), "%g", value);
+	if (mst_text_real(figure, NULL) != value)
+		(void)mst_text_print(figure, sizeof(figure), "%.17g", value);
 	int more = snprintf(text + len, MST_OPTIM_TEXT_LEN - len, "%c%s=%s", before, name, figure);
 	size_t end = len + (size_t)more;
 	return end < MST_OPTIM_TEXT_LEN ? end : MST_OPTIM_TEXT_LEN - 1;

@@ -6,11 +6,13 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "common/base/text.h"
+
 struct mst_counted mst_counted_of(double counted, double pushed)
 {
 	struct mst_counted words;
 
-	(void)snprintf(words.text, sizeof(words.text), "%.10g of %.10g", counted, pushed);
+	(void)mst_text_print(words.text, sizeof(words.text), "%.10g of %.10g", counted, pushed);
 	return words;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "tools/doctor/file.h"
 
 #define IB_CLASS "%s/sys/class/infiniband"
@@ -90,7 +91,7 @@ static int read_port(const char *device, uint32_t number, struct mst_probe_port 
 	else if (strcmp(text, "Ethernet") == 0)
 		port->link = MST_PROBE_ETHERNET;
 	(void)mst_file_line(text, sizeof(text), "%s/rate", path); /* "2.5 Gb/sec (1X SDR)" */
-	port->rate_mbit = (uint32_t)(strtod(text, NULL) * 1000 + 0.5);
+	port->rate_mbit = (uint32_t)(mst_text_real(text, NULL) * 1000 + 0.5);
 	return read_gids(path, port);
 }
 

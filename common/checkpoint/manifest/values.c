@@ -168,7 +168,7 @@ int mst_values_real(const struct mst_values *v, const char *name, double *out)
 		return read_infinite(value->text, out);
 	if (value->kind != MST_VALUE_NUMBER)
 		return -EINVAL;
-	double number = strtod(value->text, NULL);
+	double number = mst_text_real(value->text, NULL);
 	if (!isfinite(number))
 		return -EINVAL;
 	*out = number;

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/text.h"
 
 /* ---- numbers ---- */
 
@@ -24,7 +25,7 @@ const char *mst_number_parse(const char *text, const struct mst_number *number, 
 		return NULL;
 	memcpy(copy, text, len);
 	copy[len] = '\0';
-	double value = strtod(copy, &end);
+	double value = mst_text_real(copy, &end);
 	if (*end != '\0' || !(value >= number->min && value <= number->max))
 		return NULL;
 	*out = value;
