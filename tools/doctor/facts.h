@@ -71,6 +71,8 @@ struct mst_doctor_facts {
 	char unit[MST_DOCTOR_WORD];      /* systemd service this process belongs to; "": none */
 	bool root;
 	enum mst_module_state module[MST_MODULES];
+	/* A device is in one network namespace, as `rdma system set netns exclusive` has it. */
+	bool netns_exclusive;
 	struct mst_doctor_card card;
 
 	struct mst_doctor_device *device;

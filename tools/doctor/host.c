@@ -204,12 +204,23 @@ static uint64_t meminfo(const char *root, const char *key)
 	return strtoull(line + strcspn(line, "0123456789"), NULL, 10);
 }
 
+/* Where there is no such parameter, as in old kernels, all namespaces share all devices. */
+static bool is_netns_exclusive(const char *root)
+{
+	char shared[8];
+
+	return mst_file_line(shared, sizeof(shared), "%s/sys/module/ib_core/parameters/netns_mode",
+			     root) &&
+	       shared[0] == 'N';
+}
+
 void mst_doctor_read_host(const char *root, struct mst_doctor_facts *out)
 {
 	if (!mst_file_line(out->kernel, sizeof(out->kernel), "%s/proc/sys/kernel/osrelease", root))
 		(void)snprintf(out->kernel, sizeof(out->kernel), "?");
 	for (unsigned i = 0; i < MST_MODULES; i++)
 		out->module[i] = module_state(root, out->kernel, module_name[i]);
+	out->netns_exclusive = is_netns_exclusive(root);
 	find_card(root, out);
 	(void)snprintf(out->container, sizeof(out->container), "%s", container_name(root));
 	read_unit(root, out->unit, sizeof(out->unit));

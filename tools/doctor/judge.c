@@ -93,11 +93,27 @@ static void fix_with_soft_roce(const struct mst_doctor_facts *f, struct mst_find
 		mst_finding_fix(new, "then start the container with " CONTAINER_FLAGS);
 }
 
+/* @name: of the device; "DEVICE": it is not known here. */
+static void judge_other_namespace(struct mst_finding *new, const char *name)
+{
+	mst_finding_cause(new, "each RDMA device of this host is in one network namespace (rdma "
+			       "system: netns exclusive), and not in that of this process");
+	mst_finding_fix(new,
+			"on the host: rdma dev set %s netns NAME, with the namespace of this "
+			"process",
+			name);
+	mst_finding_fix(new, "or, before there is any namespace: rdma system set netns shared");
+}
+
 static void judge_no_device(const struct mst_doctor_facts *f, struct mst_findings *out)
 {
 	struct mst_finding *new = mst_finding_add(out, MST_FINDING_FAIL, "devices",
 						  "none: nothing in /sys/class/infiniband");
 
+	if (f->netns_exclusive) {
+		judge_other_namespace(new, "DEVICE");
+		return;
+	}
 	if (f->card.slot[0] == '\0') {
 		fix_with_soft_roce(f, new);
 		return;
@@ -215,13 +231,18 @@ static void judge_unlisted(const struct mst_doctor_facts *f, const struct mst_do
 		mst_finding_fix(new, "modprobe ib_uverbs");
 		return;
 	}
+	if (f->netns_exclusive) {
+		judge_other_namespace(new, d->probe.name);
+		mst_finding_fix(new, "if it is in this one: apt-get install ibverbs-providers");
+		return;
+	}
 	mst_finding_cause(new, "the library that drives it from user space is missing, or too old "
 			       "for this kernel");
 	mst_finding_fix(new, "apt-get install ibverbs-providers");
 }
 
-static void judge_unopened(const struct mst_doctor_device *d, enum mst_finding_level bad,
-			   struct mst_findings *out)
+static void judge_unopened(const struct mst_doctor_facts *f, const struct mst_doctor_device *d,
+			   enum mst_finding_level bad, struct mst_findings *out)
 {
 	struct mst_finding *new = mst_finding_add(out, bad, "library", "cannot be opened: %s",
 						  strerror(-d->probe.error));
@@ -230,6 +251,10 @@ static void judge_unopened(const struct mst_doctor_device *d, enum mst_finding_l
 	switch (-d->probe.error) {
 	case EPERM:
 	case EACCES:
+		if (f->netns_exclusive) {
+			judge_other_namespace(new, d->probe.name);
+			break;
+		}
 		mst_finding_cause(new, "this process may not; in a container its device rules "
 				       "count, too");
 		mst_finding_fix(new, "as a user who may, or a container started with " //
@@ -253,7 +278,7 @@ static void judge_library(const struct mst_doctor_facts *f, const struct mst_doc
 	if (!d->listed) {
 		judge_unlisted(f, d, bad, out);
 	} else if (d->probe.error != 0) {
-		judge_unopened(d, bad, out);
+		judge_unopened(f, d, bad, out);
 	} else if (d->probe.iwarp) {
 		new = mst_finding_add(out, bad, "library", "an iWARP device");
 		mst_finding_subject(new, "%s", d->probe.name);

@@ -185,6 +185,28 @@ static void a_missing_provider_is_named(void)
 		    "apt-get install libibverbs1 librdmacm1");
 }
 
+/* The library of a device is not missing where the device belongs to another namespace. */
+static void a_device_of_another_network_namespace_is_named(void)
+{
+	doctor_host();
+	doctor_facts.netns_exclusive = true;
+	doctor_judge();
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 0);
+	doctor_facts.device[0].listed = false;
+	doctor_judge();
+	DOCTOR_SAYS("library", "rxe0", MST_FINDING_FAIL, "does not offer", "netns exclusive",
+		    "on the host: rdma dev set rxe0 netns NAME");
+	doctor_facts.device[0].listed = true;
+	doctor_facts.device[0].probe.error = -EPERM;
+	doctor_judge();
+	DOCTOR_SAYS("library", "rxe0", MST_FINDING_FAIL, strerror(EPERM), "netns exclusive",
+		    "rdma dev set rxe0 netns NAME");
+	doctor_facts.device_count = 0;
+	doctor_judge();
+	DOCTOR_SAYS("devices", "", MST_FINDING_FAIL, "none", "netns exclusive",
+		    "rdma system set netns shared");
+}
+
 static void a_device_that_does_not_open_says_why(void)
 {
 	static const struct {
@@ -258,6 +280,8 @@ static CU_TestInfo cases[] = {
 	{ "a node that is not there is named", a_node_that_is_not_there_is_named },
 	{ "a device one may not use gives no port", a_device_one_may_not_use_gives_no_port },
 	{ "a missing provider is named", a_missing_provider_is_named },
+	{ "a device of another network namespace is named",
+	  a_device_of_another_network_namespace_is_named },
 	{ "a device that does not open says why", a_device_that_does_not_open_says_why },
 	{ "iWARP is refused", iwarp_is_refused },
 	{ "beside a device that works others only warn",

@@ -159,6 +159,13 @@ static void modules_are_loaded_built_in_available_or_absent(void)
 	CU_ASSERT_EQUAL(facts.module[MST_MODULE_UVERBS], MST_MODULE_LOADED);
 	CU_ASSERT_EQUAL(facts.module[MST_MODULE_UCM], MST_MODULE_LOADED);
 	CU_ASSERT_EQUAL(facts.module[MST_MODULE_RXE], MST_MODULE_AVAILABLE);
+	CU_ASSERT_FALSE(facts.netns_exclusive);
+	put("/sys/module/ib_core/parameters/netns_mode", "Y\n");
+	mst_doctor_read_host(host.root, &facts);
+	CU_ASSERT_FALSE(facts.netns_exclusive);
+	put("/sys/module/ib_core/parameters/netns_mode", "N\n");
+	mst_doctor_read_host(host.root, &facts);
+	CU_ASSERT_TRUE(facts.netns_exclusive);
 	put("/lib/modules/6.1.0/modules.dep", "kernel/x/other.ko:\n");
 	mst_doctor_read_host(host.root, &facts);
 	CU_ASSERT_EQUAL(facts.module[MST_MODULE_RXE], MST_MODULE_ABSENT);
