@@ -4,7 +4,6 @@
  * of the data side on worker threads as soon as the first worker's hello has made it.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,6 +16,7 @@
 #include "common/base/log.h"
 #include "common/base/log_writer.h"
 #include "common/host/descriptors.h"
+#include "common/host/inherited.h"
 #include "common/host/memlock.h"
 #include "common/host/processors.h"
 #include "common/host/tasks.h"
@@ -70,21 +70,6 @@ static void catch_signals(void)
 	if (inherited.sa_handler != SIG_IGN) /* nohup has it ignored */
 		sigaction(SIGHUP, &stop, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	/* `ulimit -f` limits shared memory too; an error says more than the signal */
-	signal(SIGXFSZ, SIG_IGN);
-}
-
-/* If standard files are closed, opens /dev/null for them. Otherwise sockets would get their
- * numbers, and a peer would get the lines of the log. */
-static void open_standard_files(void)
-{
-	int fd;
-
-	do
-		fd = open("/dev/null", O_RDWR);
-	while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd > STDERR_FILENO)
-		close(fd);
 }
 
 /* Options. */
@@ -495,8 +480,12 @@ int main(int argc, char **argv)
 	struct mst_server_options o;
 	struct mst_options parsed;
 	int status = MST_SERVER_EXIT_DONE;
+	struct mst_reason why;
 
-	open_standard_files();
+	if (mst_inherited_settle(&why) != 0) {
+		mst_error("%s", why.text);
+		return MST_SERVER_EXIT_FAILED;
+	}
 	if (mst_tls_guard_keys() != 0) {
 		mst_error("no memory to keep private keys in; free some memory of this host");
 		return MST_SERVER_EXIT_FAILED;

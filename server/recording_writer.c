@@ -18,6 +18,7 @@
 #include "common/base/clock.h"
 #include "common/base/eventcount.h"
 #include "common/base/log.h"
+#include "common/host/limits.h"
 #include "common/host/tasks.h"
 #include "muster/muster.h"
 
@@ -123,11 +124,13 @@ static uint64_t count_lines(const char *text, size_t len, size_t *end)
 static void fail(struct mst_recording_writer *w, int error)
 {
 	bool cut = w->is_file && ftruncate(w->fd, (off_t)w->whole_bytes) == 0;
+	struct mst_reason said;
 
 	w->failed = true;
 	mst_error("cannot write to the recording %s: %s; it ends after %" PRIu64 " rows%s, and the "
 		  "job goes on",
-		  w->path, error == -EAGAIN ? "its reader takes nothing" : strerror(-error),
+		  w->path,
+		  error == -EAGAIN ? "its reader takes nothing" : mst_limit_failed(error, 0, &said),
 		  w->rows, cut ? "" : ", and its last line may be cut");
 }
 

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/log_writer.h"
 #include "common/config/option.h"
+#include "common/host/inherited.h"
 #include "common/host/tasks.h"
 #include "common/transport/tls/wiping.h"
 #include "tools/command.h"
@@ -92,7 +93,12 @@ static int start(const struct command *command, int argc, char **argv)
 int main(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
+	struct mst_reason why;
 
+	if (mst_inherited_settle(&why) != 0) {
+		mst_error("%s", why.text);
+		return MST_EXIT_FAILED;
+	}
 	if (mst_tls_guard_keys() != 0) {
 		mst_error("no memory to keep private keys in; free some memory of this host");
 		return MST_EXIT_FAILED;

@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/host/limits.h"
 #include "common/wire/counted.h"
 #include "tools/figure.h"
 #include "tools/figures.h"
@@ -392,7 +393,8 @@ int mst_report_write(const json_t *doc, const char *path)
 	int rc = to_stdout ? write_text(text, stdout) : write_file(text, path);
 	if (rc < 0)
 		mst_error("cannot write the figures to %s: %s",
-			  to_stdout ? "standard output" : path, strerror(-rc));
+			  to_stdout ? "standard output" : path,
+			  mst_limit_failed(rc, 0, &(struct mst_reason){ 0 }));
 	free(text);
 	return rc;
 }

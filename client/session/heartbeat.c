@@ -10,6 +10,9 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/host/descriptors.h"
+
+#define STACK_MIN ((size_t)1 << 20)
 
 struct mst_heartbeat {
 	struct mst_control *control;
@@ -39,16 +42,32 @@ static void *run(void *arg)
 	return NULL;
 }
 
+/* What threads get by default is what `ulimit -s` was when the program was started. */
+static int enlarge_stack(pthread_attr_t *attr)
+{
+	size_t bytes;
+	int rc = pthread_attr_getstacksize(attr, &bytes);
+
+	return rc != 0 || bytes >= STACK_MIN ? rc : pthread_attr_setstacksize(attr, STACK_MIN);
+}
+
 /* All signals are blocked here: a handler of the program must not run on a thread that the program
  * does not know. */
 static int start_thread(struct mst_heartbeat *h)
 {
 	sigset_t all, before;
+	pthread_attr_t attr;
+	int rc = pthread_attr_init(&attr);
 
+	if (rc != 0)
+		return -rc;
+	rc = enlarge_stack(&attr);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	int rc = pthread_create(&h->thread, NULL, run, h);
+	if (rc == 0)
+		rc = pthread_create(&h->thread, &attr, run, h);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attr);
 	return -rc;
 }
 
@@ -60,7 +79,7 @@ int mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out)
 	if (h == NULL)
 		return -ENOMEM;
 	h->control = control;
-	h->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	h->notify_fd = mst_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (h->notify_fd < 0) {
 		rc = -errno;
 		goto err_free;

@@ -9,6 +9,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/reason.h"
+#include "common/host/descriptors.h"
+#include "common/host/limits.h"
 #include "common/host/processors.h"
 #include "common/transport/pages.h"
 #include "common/transport/spin.h"
@@ -20,6 +22,12 @@
 /* How long a waiting worker polls before it sleeps. It is short, because there are usually more
  * workers than cores. */
 #define SPIN_YIELDS 2000u
+
+/* Why a call of the transport failed: the transport's sentence, or else what the error says. */
+static const char *cause(int error, struct mst_reason *why)
+{
+	return why->text[0] != '\0' ? why->text : mst_limit_failed(error, 0, why);
+}
 
 /* ---- the net ---- */
 
@@ -77,10 +85,14 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 	uint32_t processes = l->transport->maps ? w->workers + w->server_count : 1;
 	cfg.spin_pauses = mst_spin_pauses_of(processes, mst_host_processors(""));
 	mst_fabric_follow(&fabric, &w->path);
+	struct mst_descriptors_held held; /* for the libraries of RDMA */
+
+	mst_descriptors_hold(&held);
 	rc = l->transport->net_open(&cfg, &l->net, &why);
+	mst_descriptors_release(&held);
 	if (rc != 0)
 		return mst_reason_fail(l->failure, rc, "cannot open %s: %s", l->transport->scheme,
-				       mst_reason_or_errno(&why, rc));
+				       cause(rc, &why));
 	return 0;
 }
 
@@ -125,7 +137,7 @@ static void lay_out(struct mst_links *l, struct mst_part *p, const struct mst_li
 }
 
 static int no_link(struct mst_links *l, const struct mst_part *p, const char *address, int error,
-		   const struct mst_reason *why)
+		   struct mst_reason *why)
 {
 	char name[MST_LINKS_NAME_LEN];
 
@@ -140,8 +152,7 @@ static int no_link(struct mst_links *l, const struct mst_part *p, const char *ad
 			name, l->transport->medium, address, l->rank);
 	return mst_reason_fail(l->failure, error,
 			       "cannot link rank %" PRIu32 " to %s's listener %.100s over %s: %s",
-			       l->rank, name, address, l->transport->scheme,
-			       mst_reason_or_errno(why, error));
+			       l->rank, name, address, l->transport->scheme, cause(error, why));
 }
 
 /* What peers map they do not write elsewhere: over such a transport results are copied. */
@@ -192,7 +203,11 @@ static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_
 	static_assert(sizeof(server->address) == MST_ADDRESS_LEN,
 		      "a welcome has room for any listener");
 	memcpy(how.token, server->token, sizeof(how.token));
+	struct mst_descriptors_held held;
+
+	mst_descriptors_hold(&held);
 	int rc = l->transport->dial(l->net, &how, &p->link, &why);
+	mst_descriptors_release(&held);
 	if (rc != 0)
 		return no_link(l, p, server->address, rc, &why);
 	p->link->user = p;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/checkpoint/size.h"
+#include "common/host/limits.h"
 
 /* "the file needs 4.0 GiB, and 1.2 GiB are free". */
 static int no_room(struct mst_safe_file *f, uint64_t free_bytes)
@@ -84,6 +85,9 @@ int mst_safe_file_open(struct mst_safe_file *f, const char *dir, const char *nam
 				       dir, strerror(-rc));
 	if (left < bytes)
 		return no_room(f, left);
+	rc = mst_limit_file(bytes, why);
+	if (rc != 0)
+		return mst_reason_fail(why, rc, "cannot write %s: %s", f->path, why->text);
 	f->fd = open(f->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666);
 	return f->fd >= 0 ? 0 : failed(f, "create", errno);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/host/descriptors.h"
 #include "common/transport/reach.h"
 #include "common/transport/stream.h"
 
@@ -71,6 +72,19 @@ static int endpoint_parse(const char *address, struct endpoint *out)
 	return 0;
 }
 
+/* Each interface of a host has link-local addresses of the same network, fe80::/10: which is meant,
+ * the kernel is told by the scope, and says EINVAL without. */
+static bool lacks_scope(const struct addrinfo *list)
+{
+	for (const struct addrinfo *ai = list; ai != NULL; ai = ai->ai_next) {
+		const struct sockaddr_in6 *v6 = (const void *)ai->ai_addr;
+		if (ai->ai_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) &&
+		    v6->sin6_scope_id == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A list to be freed by freeaddrinfo(). A name may take as long as the resolver does. */
 static int resolve(const char *address, int flags, struct addrinfo **out)
 {
@@ -82,7 +96,10 @@ static int resolve(const char *address, int flags, struct addrinfo **out)
 		return rc;
 	switch (getaddrinfo(e.host, e.port, &hints, out)) {
 	case 0:
-		return 0;
+		if (!lacks_scope(*out))
+			return 0;
+		freeaddrinfo(*out);
+		return -EDESTADDRREQ;
 	case EAI_MEMORY:
 		return -ENOMEM;
 	case EAI_NONAME:
@@ -141,7 +158,7 @@ static void format(const struct sockaddr *sa, socklen_t len, char *out, size_t o
 
 static int open_socket(int family)
 {
-	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int fd = mst_descriptor_lift(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
 	return fd < 0 ? -errno : fd;
 }
@@ -310,13 +327,24 @@ static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 			       "the name in \"%s\" could not be looked up; can this host reach "
 			       "its name server (/etc/resolv.conf)?",
 			       address);
+	else if (proof != NULL && rc == -EDESTADDRREQ)
+		mst_reason_set(&proof->why,
+			       "the address in \"%s\" is of one link, and lacks the interface: "
+			       "[fe80::1%%eth0]:PORT (ip address shows the interfaces)",
+			       address);
 	else if (proof != NULL)
 		mst_reason_clear(&proof->why);
 	if (rc != 0)
-		return rc;
+		return rc == -EDESTADDRREQ ? -EINVAL : rc;
 	for (const struct addrinfo *ai = list; ai != NULL && fd < 0; ai = ai->ai_next)
 		fd = connect_to(ai, until_ns);
 	freeaddrinfo(list);
+	if (fd == -EPERM && proof != NULL)
+		mst_reason_set(&proof->why,
+			       "socket or connect to %s: %s: a rule of this host's firewall, or a "
+			       "filter of system calls (seccomp, of a container, a systemd unit or "
+			       "a sandbox), forbids it",
+			       address, strerror(EPERM));
 	return fd < 0 ? fd : stream_new(fd, out);
 }
 

@@ -296,8 +296,12 @@ const char *muster_version(void);
  * muster evict, has the code and the sentence that it has later; -EFAULT not all of
  * opt->result_into is mapped, or it may not be written, or it cannot be
  * pinned; -ENOTSUP forked children would lose that memory, as on Linux before 5.12; -ENOMEM, also
- * if it is beyond what this process may lock, which the sentence names; another errno of the
- * connection. The sentence: muster_error(NULL).
+ * if it is beyond what this process may lock or map (RLIMIT_AS), which the sentence names; -EFBIG
+ * shared memory would be longer than RLIMIT_FSIZE allows, which is found before the kernel sends
+ * SIGXFSZ; -EMFILE no descriptor is left; -EPERM, -ENOSYS a filter of system calls refuses one,
+ * which the sentence names; another errno of the connection. The sentence: muster_error(NULL).
+ *
+ * No descriptor of the library has one of the numbers 0 to 2, also where these are closed.
  */
 int muster_open(const struct muster_options *opt, struct muster **out);
 

@@ -182,7 +182,8 @@ static void what_is_published_is_all_taken(void)
 		size_t bytes = sizes[i / 2];
 		struct mst_shm_memory *m;
 
-		CU_ASSERT_EQUAL_FATAL(mst_shm_memory_new(bytes, MST_SHM_READABLE, i % 2, &m), 0);
+		CU_ASSERT_EQUAL_FATAL(
+			mst_shm_memory_new(bytes, MST_SHM_READABLE, i % 2, &m, UT_UNREAD), 0);
 		CU_ASSERT(taken(m->fd) >= bytes);
 		CU_ASSERT(taken(m->fd) < bytes + HUGE);
 		for (size_t at = 0; at < bytes; at += 4096)
@@ -197,7 +198,8 @@ static void what_a_worker_lends_is_not(void)
 {
 	struct mst_shm_memory *m;
 
-	CU_ASSERT_EQUAL_FATAL(mst_shm_memory_new(64 * MIB, MST_SHM_WRITABLE, true, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm_memory_new(64 * MIB, MST_SHM_WRITABLE, true, &m, UT_UNREAD),
+			      0);
 	CU_ASSERT_EQUAL(taken(m->fd), 0);
 	mst_shm_memory_drop(m);
 }

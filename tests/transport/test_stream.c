@@ -210,6 +210,22 @@ static void a_bad_address_is_einval(void)
 	}
 }
 
+/* The kernel says EINVAL of it, as of what is no address. */
+static void an_address_of_one_link_needs_its_interface(void)
+{
+	struct mst_proof proof = { .own = own };
+	struct mst_listener *l;
+	struct mst_stream *s;
+	char bound[64];
+
+	CU_ASSERT_EQUAL(ops->listen("[fe80::1]:0", own, &l, bound, sizeof(bound)), -EDESTADDRREQ);
+	CU_ASSERT_EQUAL(ops->connect("[fe80::1]:17077", MST_MS, &proof, &s), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(proof.why.text, "[fe80::1]:17077"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(proof.why.text, "lacks the interface: [fe80::1%eth0]:PORT"));
+	CU_ASSERT_NOT_EQUAL(ops->listen("[fe80::1%lo]:0", own, &l, bound, sizeof(bound)),
+			    -EDESTADDRREQ);
+}
+
 static void nobody_there_is_refused(void)
 {
 	struct mst_listener *l;
@@ -319,6 +335,8 @@ static CU_TestInfo cases[] = {
 	{ "a name will do for an address", a_name_will_do },
 	{ "an IPv6 address has brackets", version_six_has_brackets },
 	{ "a bad address is -EINVAL", a_bad_address_is_einval },
+	{ "an address of one link needs its interface",
+	  an_address_of_one_link_needs_its_interface },
 	{ "nobody there is -ECONNREFUSED", nobody_there_is_refused },
 	{ "a port in use is -EADDRINUSE", a_port_in_use_is_eaddrinuse },
 	{ "many may call before the first is accepted",

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/host/limits.h"
 #include "common/host/processors.h"
 #include "common/kernels/select.h"
 #include "common/kernels/tune.h"
@@ -162,7 +163,8 @@ static int bench(const struct mst_bench_line *line)
 		named = mst_kernels_name(0);
 	(void)snprintf(all.named, sizeof(all.named), "%s", named);
 	if (rc < 0) {
-		mst_error("cannot begin: %s", strerror(-rc));
+		mst_error("cannot begin: %s",
+			  mst_limit_refused("signalfd", rc, &(struct mst_reason){ 0 }));
 		json_decref(all.rows);
 		return MST_EXIT_FAILED;
 	}

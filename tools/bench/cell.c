@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/host/limits.h"
 #include "common/kernels/sum.h"
 #include "tools/bench/worker.h"
 #include "tools/command.h"
@@ -138,7 +139,7 @@ int mst_bench_cell_run(struct mst_bench_cell *cell, const struct mst_bench_line 
 
 	if (rc < 0) {
 		mst_error("no shared memory for the records of %u workers: %s", cell->workers,
-			  strerror(-rc));
+			  mst_limit_failed(rc, 0, &(struct mst_reason){ 0 }));
 		return MST_EXIT_FAILED;
 	}
 	int status = run_plan(cell, line, signals, fd);

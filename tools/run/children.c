@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/host/inherited.h"
 
 /* What a shell says of a program it could not execute. */
 #define CANNOT_EXECUTE 127
@@ -64,6 +65,7 @@ static int become(const struct mst_spawn *spawn, pid_t parent)
 	if (rc < 0)
 		return rc;
 	(void)sigprocmask(SIG_SETMASK, spawn->mask, NULL);
+	mst_inherited_hand_on();
 	execvp(spawn->argv[0], spawn->argv);
 	return -errno;
 }

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/host/limits.h"
 #include "tools/command.h"
 #include "tools/report.h"
 #include "tools/sim/options.h"
@@ -70,7 +71,7 @@ static int write_csv(const struct mst_sim_line *line, const struct mst_sim_figur
 		rc = -errno;
 	if (rc != 0)
 		mst_error("cannot write the table to %s: %s", to_stdout ? "standard output" : path,
-			  strerror(-rc));
+			  mst_limit_failed(rc, 0, &(struct mst_reason){ 0 }));
 	return rc;
 }
 

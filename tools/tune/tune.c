@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/reason.h"
+#include "common/host/limits.h"
 #include "tools/command.h"
 #include "tools/report.h"
 #include "tools/tune/print.h"
@@ -56,7 +57,8 @@ static int search(const struct mst_tune_line *line)
 	int rc = mst_signals_open(&signals);
 
 	if (rc < 0) {
-		mst_error("cannot begin: %s", strerror(-rc));
+		mst_error("cannot begin: %s",
+			  mst_limit_refused("signalfd", rc, &(struct mst_reason){ 0 }));
 		return MST_EXIT_FAILED;
 	}
 	(void)mst_search_run(&s, line, &signals);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/host/descriptors.h"
 #include "common/transport/shm/shm.h"
 
 #define LOOK_MS 50 /* between two looks whether the link is wanted */
@@ -72,11 +73,11 @@ static int request(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t
 	if (rc == 0)
 		rc = mst_shm_layout(&dial->lanes, &layout);
 	if (rc == 0)
-		rc = mst_shm_memory_new(layout.bytes, MST_SHM_WRITABLE, false, &l->memory);
+		rc = mst_shm_memory_new(layout.bytes, MST_SHM_WRITABLE, false, &l->memory, why);
 	if (rc < 0)
 		return rc;
 	mst_shm_link_arrange(l, MST_SHM_CONNECTOR, &dial->lanes);
-	l->socket = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+	l->socket = mst_descriptor_lift(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
 	if (l->socket < 0)
 		return -errno;
 	rc = connect_until(l->socket, &at, len, deadline_ns);
@@ -145,29 +146,34 @@ static int settle(struct mst_shm_link *l, const struct mst_shm_welcome *w, int f
 }
 
 /* 0: let in; else what is wrong with the answer, or why the caller was sent away. */
-static int judge(const struct mst_shm_welcome *w, unsigned fd_count)
+static int judge(const struct mst_shm_welcome *w, unsigned fd_count, struct mst_reason *why)
 {
 	if (w->magic != MST_SHM_MAGIC || w->version != MST_SHM_VERSION)
 		return -EPROTONOSUPPORT;
 	if (w->error == -EACCES)
-		return mst_fail(
-			-EACCES,
+		return mst_reason_fail(
+			why, -EACCES,
 			"it sent this end away: the token of the welcome is used up, or its "
 			"session has ended (the server's log says more)");
+	if (w->error == -EMFILE)
+		return mst_reason_fail(why, w->error,
+				       "the listener's process has no file descriptor free: raise "
+				       "its limit (ulimit -n, LimitNOFILE= of a unit)");
 	if (w->error < 0)
 		return w->error;
 	return fd_count == MST_SHM_WELCOME_FDS ? 0 : -EPROTO;
 }
 
 /* Reads the answer, and takes everything from it that the link needs. */
-static int enter(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns)
+static int enter(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t deadline_ns,
+		 struct mst_reason *why)
 {
 	struct mst_shm_welcome welcome;
 	struct mst_shm_fd_message p = { .body = &welcome, .bytes = sizeof(welcome) };
 	int rc = await(l->socket, dial, deadline_ns, &p);
 
 	if (rc == 0)
-		rc = judge(&welcome, p.fd_count);
+		rc = judge(&welcome, p.fd_count, why);
 	if (rc == 0)
 		rc = settle(l, &welcome, p.fd[MST_SHM_FD_NET]);
 	if (rc < 0) {
@@ -200,7 +206,7 @@ int mst_shm_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link
 		return -ENOMEM;
 	int rc = request(l, dial, deadline_ns, why);
 	if (rc == 0)
-		rc = enter(l, dial, deadline_ns);
+		rc = enter(l, dial, deadline_ns, why);
 	if (rc == 0)
 		rc = mst_shm_attach(n, &l->link, why);
 	if (rc < 0) {

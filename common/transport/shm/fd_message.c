@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/host/descriptors.h"
 #include "common/transport/shm/shm.h"
 
 union ancillary {
@@ -36,9 +37,12 @@ int mst_shm_send(int socket, const struct mst_shm_fd_message *p)
 	return sendmsg(socket, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Moves the descriptors of @msg into @p; those that do not fit were never received (MSG_CTRUNC). */
-static void collect_fds(struct msghdr *msg, struct mst_shm_fd_message *p)
+/* Moves the descriptors of @msg into @p; those that do not fit were never received (MSG_CTRUNC).
+ * Return: false: one could not be moved off the standard files. */
+static bool collect_fds(struct msghdr *msg, struct mst_shm_fd_message *p)
 {
+	bool all = true;
+
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL; c = CMSG_NXTHDR(msg, c)) {
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
 			continue;
@@ -47,6 +51,11 @@ static void collect_fds(struct msghdr *msg, struct mst_shm_fd_message *p)
 		memcpy(&p->fd[p->fd_count], CMSG_DATA(c), n * sizeof(int));
 		p->fd_count += (unsigned)n;
 	}
+	for (unsigned i = 0; i < p->fd_count; i++) {
+		p->fd[i] = mst_descriptor_lift(p->fd[i]);
+		all = all && p->fd[i] >= 0;
+	}
+	return all;
 }
 
 int mst_shm_receive(int socket, struct mst_shm_fd_message *p)
@@ -61,16 +70,20 @@ int mst_shm_receive(int socket, struct mst_shm_fd_message *p)
 	ssize_t n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return errno == EINTR ? -EAGAIN : -errno;
-	collect_fds(&msg, p);
-	if (n > 0 && (size_t)n == p->bytes && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)))
-		return 0;
-	return n == 0 ? -EPIPE : -EPROTO;
+	bool all = collect_fds(&msg, p);
+	if (n == 0)
+		return -EPIPE;
+	if ((size_t)n != p->bytes || (msg.msg_flags & MSG_TRUNC) != 0)
+		return -EPROTO;
+	if ((msg.msg_flags & MSG_CTRUNC) != 0)
+		return p->fd_count == MST_SHM_FD_MESSAGE_FDS ? -EPROTO : -EMFILE;
+	return all ? 0 : -EMFILE;
 }
 
 void mst_shm_fd_message_close(struct mst_shm_fd_message *p)
 {
 	while (p->fd_count > 0)
-		close(p->fd[--p->fd_count]);
+		mst_shm_close(&p->fd[--p->fd_count]);
 }
 
 bool mst_shm_own_process(int socket)

@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #include "common/base/assert.h"
+#include "common/host/descriptors.h"
+#include "common/host/limits.h"
 #include "common/transport/pages.h"
 #include "common/transport/shm/shm.h"
 
@@ -29,12 +31,17 @@
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct mst_shm_memory *list;
 
-static int memfd_open(void)
+static int memfd_open(struct mst_reason *why)
 {
 	int fd = memfd_create("muster", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 	if (fd < 0 && errno == EINVAL) /* a kernel that does not know the last flag */
 		fd = memfd_create("muster", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	return fd < 0 ? -errno : fd;
+	fd = mst_descriptor_lift(fd);
+	if (fd >= 0)
+		return fd;
+	int rc = -errno;
+	(void)mst_limit_refused("memfd_create", rc, why);
+	return rc;
 }
 
 /* A signal undoes what one call has taken so far. In pieces there is progress. */
@@ -149,13 +156,15 @@ err_free:
 }
 
 int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, bool huge_pages,
-		       struct mst_shm_memory **out)
+		       struct mst_shm_memory **out, struct mst_reason *why)
 {
 	int seals = SEALS_NEEDED | (access == MST_SHM_READABLE ? F_SEAL_FUTURE_WRITE : 0);
 	struct mst_shm_memory *m;
-	int fd = memfd_open();
-	int rc;
+	int rc = mst_limit_file(bytes, why);
 
+	if (rc < 0)
+		return rc;
+	int fd = memfd_open(why);
 	if (fd < 0)
 		return fd;
 	if (ftruncate(fd, (off_t)bytes) < 0) {
@@ -164,8 +173,10 @@ int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, bool huge_pages
 	}
 	/* Mapped before it is sealed: later nobody gets a writable mapping of READABLE memory. */
 	rc = map_new(fd, bytes, PROT_READ | PROT_WRITE, &m);
-	if (rc < 0)
+	if (rc < 0) {
+		(void)mst_limit_failed(rc, bytes, why);
 		goto err_close;
+	}
 	if (access == MST_SHM_READABLE)
 		rc = take_all(fd, m, huge_pages);
 	if (rc < 0)

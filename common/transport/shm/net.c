@@ -15,6 +15,8 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/host/descriptors.h"
+#include "common/host/limits.h"
 #include "common/transport/nap.h"
 #include "common/transport/shm/shm.h"
 #include "common/transport/spin.h"
@@ -36,15 +38,21 @@ static int watch(const struct mst_shm_net *net, int fd, uint32_t events, struct 
 	return epoll_ctl(net->epoll, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0;
 }
 
-/* The epoll descriptor, and the notify descriptor that wake() rings. */
-static int open_wait_fds(struct mst_shm_net *net)
+static int refused(const char *call, int error, struct mst_reason *why)
 {
-	net->epoll = epoll_create1(EPOLL_CLOEXEC);
+	(void)mst_limit_refused(call, error, why);
+	return error;
+}
+
+/* The epoll descriptor, and the notify descriptor that wake() rings. */
+static int open_wait_fds(struct mst_shm_net *net, struct mst_reason *why)
+{
+	net->epoll = mst_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
 	if (net->epoll < 0)
-		return -errno;
-	net->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		return refused("epoll_create1", -errno, why);
+	net->notify_fd = mst_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (net->notify_fd < 0)
-		return -errno;
+		return refused("eventfd", -errno, why);
 	return watch(net, net->notify_fd, EPOLLIN | EPOLLET, NULL);
 }
 
@@ -81,9 +89,9 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct 
 	net->group = (cfg->fabric != NULL ? cfg->fabric : &otherwise)->group;
 	net->epoll = net->notify_fd = -1;
 	rc = mst_shm_memory_new(mst_shm_round(cfg->published_bytes) + MST_SHM_PAGE,
-				MST_SHM_READABLE, net->huge_pages, &net->memory);
+				MST_SHM_READABLE, net->huge_pages, &net->memory, why);
 	if (rc == 0)
-		rc = open_wait_fds(net);
+		rc = open_wait_fds(net, why);
 	if (rc < 0) {
 		net_close(&net->net);
 		return rc;

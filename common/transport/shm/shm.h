@@ -71,7 +71,7 @@ enum mst_shm_access {
 /* Zeroed memory, mapped writable here, then sealed. @huge_pages: READABLE memory is had in them if
  * it can be; other is to be gathered where it is used. */
 int mst_shm_memory_new(size_t bytes, enum mst_shm_access access, bool huge_pages,
-		       struct mst_shm_memory **out);
+		       struct mst_shm_memory **out, struct mst_reason *why);
 
 /* Can @fd be mapped, and never fault or change its size, whatever its maker does? 0 or -EPROTO. */
 int mst_shm_memory_check(int fd, size_t bytes, enum mst_shm_access access);
@@ -123,8 +123,9 @@ struct mst_shm_fd_message {
 
 /* Neither blocks. 0; -EAGAIN; -EPIPE the peer has closed; other errno of the socket's. */
 int mst_shm_send(int socket, const struct mst_shm_fd_message *p);
-/* Also -EPROTO: not exactly p->bytes, or too many descriptors. What has come is in p->fd and the
- * caller's to close, on failure too. */
+/* Also -EPROTO: not exactly p->bytes, or too many descriptors; -EMFILE: descriptors have come that
+ * this process has no number left for. What has come is in p->fd and the caller's to close, on
+ * failure too. */
 int mst_shm_receive(int socket, struct mst_shm_fd_message *p);
 void mst_shm_fd_message_close(struct mst_shm_fd_message *p);
 

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "common/host/limits.h"
 #include "common/host/memlock.h"
 #include "common/transport/pages.h"
 #include "common/transport/verbs/verbs.h"
@@ -43,9 +44,12 @@ int mst_verbs_memory_new(size_t bytes, bool huge_pages, struct mst_verbs_memory 
  * sent. */
 int mst_verbs_memory_new_viewed(size_t bytes, struct mst_verbs_memory *out, struct mst_reason *why)
 {
-	int fd = memfd_create("muster", MFD_CLOEXEC);
 	void *base = NULL;
+	int rc = mst_limit_file(bytes, why);
 
+	if (rc < 0)
+		return rc;
+	int fd = memfd_create("muster", MFD_CLOEXEC);
 	if (fd >= 0 && ftruncate(fd, (off_t)bytes) == 0)
 		base = mst_pages_map(fd, bytes, PROT_READ | PROT_WRITE);
 	int error = errno;

@@ -22,6 +22,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/reason.h"
+#include "common/host/descriptors.h"
 #include "common/transport/nap.h"
 #include "common/transport/spin.h"
 #include "common/transport/verbs/library.h"
@@ -74,8 +75,8 @@ static void net_close(struct mst_net *n)
 
 static int open_wait_fds(struct mst_verbs_net *net, struct mst_reason *why)
 {
-	net->epoll = epoll_create1(EPOLL_CLOEXEC);
-	net->notify_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	net->epoll = mst_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
+	net->notify_fd = mst_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (net->epoll < 0 || net->notify_fd < 0)
 		return mst_reason_fail(why, -errno, "cannot make a descriptor to wait on: %s",
 				       strerror(errno));

@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/host/limits.h"
 #include "server/control/connections/places.h"
 
 #define EVENTS 64
@@ -154,6 +155,11 @@ static void explain_listen(int rc, const char *listen, struct mst_reason *why)
 			"cannot listen on %s: no interface of this host has this address (ip "
 			"address shows them)",
 			listen);
+	else if (rc == -EDESTADDRREQ)
+		mst_reason_set(why,
+			       "cannot listen on %s: an address of one link, fe80::, needs the "
+			       "interface, as in [fe80::1%%eth0]:17077 (ip address shows them)",
+			       listen);
 	else if (rc == -EHOSTUNREACH)
 		mst_reason_set(why,
 			       "cannot listen on %s: the name could not be looked up; give an "
@@ -198,7 +204,9 @@ int mst_frontend_open(struct mst_frontend *f, const struct mst_frontend_cfg *cfg
 	}
 	rc = open_descriptors(f);
 	if (rc != 0) {
-		mst_reason_set(why, "no descriptors to wait by: %s", strerror(-rc));
+		struct mst_reason said;
+		mst_reason_set(why, "no descriptors to wait by: %s",
+			       mst_limit_refused("epoll_create1 or eventfd", rc, &said));
 		return rc;
 	}
 	return open_listener(f, why);

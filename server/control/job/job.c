@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/checkpoint/manifest/manifest.h"
 #include "common/host/descriptors.h"
+#include "common/host/limits.h"
 #include "common/host/memory.h"
 #include "common/host/tasks.h"
 #include "common/kernels/select.h"
@@ -260,8 +261,10 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, struct mst_re
  * most likely a thread that could not be started. */
 static const char *cause(int error, struct mst_reason *why)
 {
-	return error == -EAGAIN && why->text[0] == '\0' ? mst_host_tasks_failed(error, why)
-							: mst_reason_or_errno(why, error);
+	if (why->text[0] != '\0')
+		return why->text;
+	return error == -EAGAIN ? mst_host_tasks_failed(error, why)
+				: mst_limit_failed(error, 0, why);
 }
 
 /* No worker has said yet how long gradients are, so the shortest are assumed. */

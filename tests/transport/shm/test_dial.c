@@ -162,7 +162,8 @@ static void ends_in_one_process_share_a_mapping(void)
 {
 	struct mst_shm_memory *made, *same, *other;
 
-	CU_ASSERT_EQUAL_FATAL(mst_shm_memory_new(8192, MST_SHM_WRITABLE, false, &made), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_shm_memory_new(8192, MST_SHM_WRITABLE, false, &made, UT_UNREAD),
+			      0);
 	struct mst_shm_mapping how = { made->fd, 8192, MST_SHM_WRITABLE, true };
 	CU_ASSERT_EQUAL(mst_shm_memory_map(&how, &same), 0);
 	how.own_process = false;

@@ -433,6 +433,28 @@ static void want_of_descriptors_passes(void)
 	target_close(&h);
 }
 
+/* The kernel passes on as many as there is room for, and drops the rest. */
+static void descriptors_that_were_cut_off_are_told(void)
+{
+	char body = 'x';
+	struct mst_shm_fd_message p = { .body = &body,
+					.bytes = 1,
+					.fd_count = MST_SHM_WELCOME_FDS };
+	int pair[2];
+
+	CU_ASSERT_EQUAL_FATAL(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+	for (unsigned i = 0; i < p.fd_count; i++)
+		p.fd[i] = STDIN_FILENO;
+	CU_ASSERT_EQUAL(mst_shm_send(pair[0], &p), 0);
+	struct rlimit was = leave_descriptors(1);
+	CU_ASSERT_EQUAL(mst_shm_receive(pair[1], &p), -EMFILE);
+	CU_ASSERT_EQUAL(p.fd_count, 1);
+	mst_shm_fd_message_close(&p);
+	setrlimit(RLIMIT_NOFILE, &was);
+	close(pair[0]);
+	close(pair[1]);
+}
+
 static void nothing_is_left_behind(void)
 {
 	int fds = fds_in_the_end(fds_at_first), shm = entries("/dev/shm");
@@ -474,6 +496,7 @@ static CU_TestInfo cases[] = {
 	{ "notify descriptors cannot make the acceptor block",
 	  notify_fds_cannot_make_the_acceptor_block },
 	{ "want of descriptors is told, and passes", want_of_descriptors_passes },
+	{ "descriptors that were cut off are told", descriptors_that_were_cut_off_are_told },
 	{ "nothing is left behind", nothing_is_left_behind },
 	CU_TEST_INFO_NULL,
 };
