@@ -15,6 +15,7 @@ import random
 import signal
 import warnings
 import zlib
+from collections import Counter, OrderedDict, defaultdict, namedtuple
 
 from base import HANG_S, check, main, must, until
 from torch_case import Ranks, prepare, refused, together
@@ -217,6 +218,11 @@ def trees(a):
                 ["dict", [["list"], 1]], b"[" * 100000, b"\xff", b"", ["tensor"]):
         refused(ValueError, lambda: s.decode(forge(row)), "cannot be read")
     refused(TypeError, lambda: s.encode({"a": [{1}]}), "set at state['a'][0]")
+    for exact in (Counter({3: 2, 5: 1}), OrderedDict([("b", 1), ("a", Counter())]), {}, [], ()):
+        same = s.decode(s.encode(exact))
+        must(same == exact and type(same) is type(exact), (exact, same))
+    refused(TypeError, lambda: s.encode([defaultdict(int)]), "defaultdict at state[0]")
+    refused(TypeError, lambda: s.encode([namedtuple("Pair", "a b")(1, 2)]), "Pair at state[0]")
     import muster.torch
     model = network(torch)
     opt = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
@@ -224,6 +230,58 @@ def trees(a):
     s.look_at(s.Whole(model, opt, cycle).get())
     cycle.odd = {1}
     refused(TypeError, lambda: muster.torch.Sync(model, opt, scheduler=cycle), "set at state")
+
+
+def whole_models(a):
+    """A state has all of a model: buffers that are not persistent, that have grown or were not
+    there at first, and the milestones of a MultiStepLR, which count."""
+    prepare(a)
+    import torch
+    from muster import _state as s
+
+    class Model(torch.nn.Module):
+        def __init__(self, seed):
+            torch.manual_seed(seed)
+            super().__init__()
+            self.part = network(torch)
+            self.register_buffer("history", torch.randn(seed))
+            self.register_buffer("apart", torch.randn(seed, 2), persistent=False)
+            self.part[0].register_buffer("cache", None)
+
+    def made(seed):
+        model = Model(seed)
+        opt = torch.optim.SGD(model.parameters(), 0.5, momentum=0.9)
+        milestones = torch.optim.lr_scheduler.MultiStepLR(opt, [2, 2, 3], gamma=0.5)
+        return model, opt, milestones, s.Whole(model, opt, milestones)
+
+    model, opt, milestones, whole = made(5)
+    model.part[0].cache = torch.ones(2, 2)
+    other, _, taken, into = made(3)
+    state = s.decode(s.encode(whole.get()))
+    into.check(state)
+    into.set(state)
+    check("all parameters and buffers are the same", all(
+        torch.equal(p, q) for p, q in zip((*model.parameters(), *model.buffers()),
+                                          (*other.parameters(), *other.buffers())))
+          and len(list(other.buffers())) == len(list(model.buffers())))
+    model.history.zero_()
+    check("and are its own", other.history.abs().sum() > 0)
+    rates = []
+    for optimizer, schedule in ((opt, milestones), (into.opt, taken)):
+        for _ in range(3):
+            optimizer.step()
+            schedule.step()
+        rates.append(optimizer.param_groups[0]["lr"])
+    check(f"and so are the rates, also where two milestones are one: {rates}",
+          rates == [0.0625, 0.0625])
+    flat = made(3)
+    flat[0].history = torch.zeros(3, 2)
+    refused(ValueError, lambda: flat[3].check(state), "another model", "buffer history")
+    state["model"]["history"] = "text"
+    refused(ValueError, lambda: into.check(state), "buffer history is no tensor")
+    state = whole.get()
+    state["buffers"]["other"] = torch.zeros(1)
+    refused(ValueError, lambda: into.check(state), "another model", "other")
 
 
 def files(a):
@@ -528,6 +586,6 @@ def who_cannot_be_there(a):
 CASES, BY_HAND = together(
     coming_back=(frozen_for_longer_than_the_history, behind_when_the_job_ends,
                  anew_in_one_process, states_that_are_refused),
-    whole_or_not_at_all=(trees, files, ctrl_c_at_any_moment, interrupted_by_parts,
+    whole_or_not_at_all=(trees, whole_models, files, ctrl_c_at_any_moment, interrupted_by_parts,
                          who_cannot_be_there))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

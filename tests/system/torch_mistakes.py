@@ -136,6 +136,49 @@ def waits_for_a_rank(a):
             check(f"{name} goes on with another one", ranks.ends() == [1, 1])
 
 
+def whatever_is_around(a):
+    """The default type of tensors, and a block without gradients around the constructor, are the
+    program's: Sync and Served start and train in them."""
+    prepare(a)
+
+    def train(ranks, make, around):
+        import torch
+        torch.set_default_dtype(torch.float64)
+        model = torch.nn.Linear(3, 1).float()
+        model.register_buffer("nothing", torch.empty(0, dtype=torch.float32))
+        model.register_buffer("steps", torch.tensor(7, dtype=torch.int16))
+        with getattr(torch, around)():
+            job = make(model)
+        before = model.weight.detach().clone()
+        for version in (1, 2):
+            model.zero_grad()
+            model(torch.ones(1, 3, dtype=torch.float32)).sum().backward()
+            must(job.step().version == version, "no version")
+        job.close()
+        must(model.steps == 7 and model.weight.dtype == torch.float32, model.state_dict())
+        return (before - model.weight.detach()).tolist()
+
+    def sync_of(model):
+        import muster.torch
+        import torch
+        return muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.25))
+
+    def served_of(model, **options):
+        import muster.torch
+        return muster.torch.Served(model, **options)
+
+    servers = ("--owner", "servers", "--optimizer", "sgd:lr=0.25,momentum=0")
+    for what, make, *options in (("Sync", sync_of), ("Served", served_of, *servers),
+                                 ("Served(copy=False)", lambda m: served_of(m, copy=False),
+                                  *servers)):
+        for around in ("enable_grad", "no_grad", "inference_mode"):
+            with Ranks(a, 1, lambda _, ranks, m=make, w=around: train(ranks, m, w),
+                       *options) as ranks:
+                moved = ranks.ends()[0]
+                check(f"{what} within {around}: {moved}",
+                      all(abs(d - 0.5) < 1e-6 for d in moved[0]))
+
+
 CASES, BY_HAND = together(
-    mistakes=(trained_later, copied, waits_for_a_rank))
+    mistakes=(trained_later, copied, waits_for_a_rank, whatever_is_around))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

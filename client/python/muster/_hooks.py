@@ -49,7 +49,8 @@ class Hooks:
                 hook = p.register_post_accumulate_grad_hook(lambda q, n=name: ready(n, q))
                 self._held.append(hook)
             else:  # the node that adds to p.grad; torch before 2.1 has no other way
-                node = p.expand_as(p).grad_fn.next_functions[0][0]
+                with torch.inference_mode(False), torch.enable_grad():  # whatever is around Sync()
+                    node = p.expand_as(p).grad_fn.next_functions[0][0]
                 hook = node.register_hook(lambda *_, n=name, q=p: ready(n, q))
                 self._held += [hook, node]
 

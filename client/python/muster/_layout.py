@@ -92,7 +92,7 @@ class Layout:
         """The vector that the model is now."""
         return torch.cat([_tensors.flat(p).cpu() for _, p in self.params]
                          + [_tensors.pack(t) for _, t in self.rest]
-                         + [torch.zeros(len(self.marks))])
+                         + [torch.zeros(len(self.marks), dtype=torch.float32, device="cpu")])
 
     def parameters(self, vector: torch.Tensor) -> Iterator[Tuple[torch.Tensor, torch.Tensor]]:
         """For each its data, and those that the vector has for it."""

@@ -83,7 +83,7 @@ class Rank:
         self._bare = _ddp.bare(model, type(self).__name__)
         self._layout = Layout(self._bare, marks)
         self._device = _device.of(self._layout.device)
-        self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire)
+        self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire, device="cpu")
         self.finished = self.complete = self._finishing = False
         self.version = 0
         self._counted = _loader.Counted()

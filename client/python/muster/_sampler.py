@@ -49,9 +49,9 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
 
     def _fill(self) -> None:
         while len(self._queue) < self.workers * self.batch_size:
-            order = torch.Generator()
+            order = torch.Generator("cpu")
             order.manual_seed(self.seed + self._epoch)
-            drawn = torch.randperm(self.length, generator=order).tolist()
+            drawn = torch.randperm(self.length, generator=order, device="cpu").tolist()
             self._queue += [(self._epoch, i) for i in drawn]
             self._epoch += 1
 

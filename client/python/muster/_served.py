@@ -148,9 +148,10 @@ class Served(Rank):
 
     def _show(self, out: Outcome) -> None:
         self._shown = out
-        vector = _tensors.lent(out.result)
-        for _, p in self._layout.params:
-            p.data = self._layout.part(vector, p)
+        with torch.inference_mode(False):  # parameters made within it could not be trained
+            vector = _tensors.lent(out.result)
+            for _, p in self._layout.params:
+                p.data = self._layout.part(vector, p)
 
     @contextlib.contextmanager
     def _hidden(self) -> Iterator[None]:
@@ -158,7 +159,7 @@ class Served(Rank):
         view of it then."""
         out = self._shown
         if out is not None:
-            nothing = torch.full((), float("nan"))
+            nothing = torch.full((), float("nan"), dtype=torch.float32, device="cpu")
             for _, p in self._layout.params:
                 p.data = nothing.expand(p.shape)
         try:

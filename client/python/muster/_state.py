@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
 """States as bytes: what a rank gives to one that comes back, and what save() writes.
 
-A state is a tree of tensors, numbers, strings, bytes, lists, tuples and dicts. Reading one runs
-nothing that is in it, so that bytes of anybody are safe to read: they are a head, a tree in JSON,
-and the data of the tensors."""
+A state is a tree of tensors, numbers, strings, bytes, lists, tuples and dicts, with Counter and
+OrderedDict among them. What is read is of the types that were written. Reading one runs nothing
+that is in it, so that bytes of anybody are safe to read: they are a head, a tree in JSON, and the
+data of the tensors."""
 from __future__ import annotations
 
 import json
 import struct
 import zlib
-from typing import Any, Dict, List, Optional, Tuple
+from collections import Counter, OrderedDict
+from typing import Any, Dict, Iterator, List, Optional, Tuple
 
 import torch
 
@@ -19,6 +21,8 @@ _HEAD = struct.Struct("<8sIQQ")  # magic, checksum of all after it, bytes of JSO
 _MAGIC = b"mstate1\n"
 _TYPES = {str(t)[len("torch."):]: t for t in _tensors.KNOWN}
 _NAMES = {t: name for name, t in _TYPES.items()}
+_DICTS = {"dict": dict, "Counter": Counter, "OrderedDict": OrderedDict}  # by tag
+_LISTS = {"list": list, "tuple": tuple}
 
 
 def raw(tensor: torch.Tensor) -> memoryview:
@@ -47,16 +51,19 @@ class _Writer:
             return ["tensor", _NAMES[value.dtype], list(value.shape), *self.keep(raw(value))]
         if isinstance(value, (bytes, bytearray)):
             return ["bytes", *self.keep(value)]
-        if isinstance(value, (list, tuple)):
-            kind = "list" if isinstance(value, list) else "tuple"
-            return [kind, *(self.row(v, f"{where}[{i}]") for i, v in enumerate(value))]
-        if isinstance(value, dict):
-            return ["dict", *([self.row(k, where), self.row(v, f"{where}[{k!r}]")]
-                              for k, v in value.items())]
+        if isinstance(value, torch.Size):
+            value = tuple(value)
+        for tag, exact in _LISTS.items():  # a subclass would come back as another type
+            if type(value) is exact:
+                return [tag, *(self.row(v, f"{where}[{i}]") for i, v in enumerate(value))]
+        for tag, exact in _DICTS.items():
+            if type(value) is exact:
+                return [tag, *([self.row(k, where), self.row(v, f"{where}[{k!r}]")]
+                               for k, v in value.items())]
         kind = str(getattr(value, "dtype", "")) or type(value).__qualname__
         raise TypeError(f"a state cannot have the {kind} at {where}: it has tensors, numbers, "
-                        "strings, bytes, lists, tuples and dicts; choose what is in it with "
-                        "Sync(..., state=(get, set))")
+                        "strings, bytes, lists, tuples, dicts, Counter and OrderedDict; choose "
+                        "what is in it with Sync(..., state=(get, set))")
 
 
 def encode(state: Any) -> bytearray:
@@ -94,7 +101,7 @@ class _Reader:
         if min(shape, default=0) < 0:
             raise ValueError("a size is negative")
         flat = (torch.frombuffer(bytearray(raw), dtype=_TYPES[name]) if length > 0
-                else torch.empty(0, dtype=_TYPES[name]))
+                else torch.empty(0, dtype=_TYPES[name], device="cpu"))
         return flat.reshape(shape)
 
     def value(self, row: Any) -> Any:
@@ -105,9 +112,9 @@ class _Reader:
             return self.tensor(*rest)
         if kind == "bytes":
             return bytes(self.part(*rest))
-        if kind == "dict":
-            return {self.value(k): self.value(v) for k, v in rest}
-        return {"list": list, "tuple": tuple}[kind](self.value(r) for r in rest)
+        if kind in _DICTS:
+            return _DICTS[kind]({self.value(k): self.value(v) for k, v in rest})
+        return _LISTS[kind](self.value(r) for r in rest)
 
 
 def decode(raw: Any) -> Any:
@@ -132,8 +139,18 @@ def decode(raw: Any) -> Any:
         raise ValueError(f"a state cannot be read: {e}") from e
 
 
-def _forms(tensors: Dict[str, Any]) -> Dict[str, Tuple[Any, ...]]:
-    return {name: (tuple(t.shape), str(t.dtype)) if isinstance(t, torch.Tensor) else (type(t),)
+def _buffers(model: torch.nn.Module) -> Iterator[Tuple[str, Dict[str, Any], str]]:
+    """Each buffer that the model may have, persistent or not: its name, the dict that it is in, and
+    its key there. It may be None."""
+    for prefix, module in model.named_modules(remove_duplicate=False):
+        for key in module._buffers:
+            yield (f"{prefix}.{key}" if prefix else key), module._buffers, key
+
+
+def _forms(tensors: Dict[str, Any], grow: Any) -> Dict[str, Tuple[Any, ...]]:
+    """grow: the names of those that may be longer elsewhere, or not there yet."""
+    return {name: () if name in grow else
+            (tuple(t.shape), str(t.dtype)) if isinstance(t, torch.Tensor) else (type(t),)
             for name, t in tensors.items()}
 
 
@@ -165,15 +182,19 @@ class Whole:
         return {k: v for k, v in self.scheduler.state_dict().items() if not callable(v)}
 
     def get(self) -> Any:
-        return {"kinds": self._kinds(), "model": dict(self.model.state_dict()),
+        model = dict(self.model.state_dict())
+        apart = {name: there[key] for name, there, key in _buffers(self.model)
+                 if name not in model and there[key] is not None}
+        return {"kinds": self._kinds(), "model": model, "buffers": apart,
                 "optimizer": self.opt.state_dict(), "scheduler": self.place_of_scheduler()}
 
     def check(self, state: Any) -> None:
         """ValueError: the state is of something else."""
         parts = state if isinstance(state, dict) else {}
-        if not all(isinstance(parts.get(p), dict) for p in ("kinds", "model", "optimizer")):
+        if not all(isinstance(parts.get(p), dict)
+                   for p in ("kinds", "model", "buffers", "optimizer")):
             raise ValueError("it is not the state of a model and its optimiser")
-        _differ("model", _forms(parts["model"]), _forms(self.model.state_dict()))
+        self._check_model(parts)
         _differ("optimiser or scheduler", parts["kinds"], self._kinds())
         if isinstance(parts.get("scheduler"), dict) != bool(self.scheduler):
             raise ValueError("it lacks the place of the scheduler")
@@ -184,7 +205,41 @@ class Whole:
                 or counts != self._kinds()["parameter groups"]):
             raise ValueError("it has no parameter groups like those of the optimiser")
 
+    def _check_model(self, parts: Dict[str, Any]) -> None:
+        """Buffers may have grown, or have been made, since this rank's were. What they are of, and
+        how many dimensions they have, stays."""
+        own = {name: there[key] for name, there, key in _buffers(self.model)}
+        theirs = {**parts["model"], **parts["buffers"]}
+        now = {**self.model.state_dict(), **{n: t for n, t in own.items() if t is not None}}
+        for name, tensor in own.items():
+            other = theirs.get(name)
+            if other is not None and not isinstance(other, torch.Tensor):
+                raise ValueError(f"it is of another model: buffer {name} is no tensor in it")
+            if other is not None and tensor is not None and (
+                    other.dtype != tensor.dtype or other.dim() != tensor.dim()):
+                raise ValueError(f"it is of another model: buffer {name} is of {other.dtype} and "
+                                 f"{other.dim()} dimensions in it, and of {tensor.dtype} and "
+                                 f"{tensor.dim()} here")
+        _differ("model", _forms({**dict.fromkeys(own), **theirs}, own),
+                _forms({**dict.fromkeys(own), **now}, own))
+
+    def _make_room(self, tensors: Dict[str, Any]) -> None:
+        """Gives each buffer the shape that it has in the state."""
+        on = next(self.model.parameters()).device
+        for name, there, key in _buffers(self.model):
+            own, theirs = there[key], tensors.get(name)
+            if theirs is None:
+                there[key] = None
+            elif own is None or own.shape != theirs.shape:
+                there[key] = theirs.to(on, copy=True)
+
     def set(self, state: Any) -> None:
+        tensors = {**state["model"], **state["buffers"]}
+        self._make_room(tensors)
+        with torch.no_grad():
+            for name, there, key in _buffers(self.model):
+                if name in state["buffers"]:
+                    there[key].copy_(tensors[name])
         self.model.load_state_dict(state["model"])
         self.opt.load_state_dict(state["optimizer"])
         if self.scheduler:

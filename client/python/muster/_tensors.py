@@ -21,7 +21,9 @@ def pack(tensor: torch.Tensor) -> torch.Tensor:
     """The bytes of a tensor as numbers from 0 to 255 in f32: exact for any type and values."""
     row = flat(tensor).cpu().contiguous()
     raw = (row.view(torch.int16) if row.dtype == torch.bfloat16 else row).numpy().tobytes()
-    return torch.frombuffer(bytearray(raw), dtype=torch.uint8).float() if raw else torch.zeros(0)
+    if not raw:
+        return torch.zeros(0, dtype=torch.float32, device="cpu")
+    return torch.frombuffer(bytearray(raw), dtype=torch.uint8).float()
 
 
 def unpack(numbers: torch.Tensor, into: torch.Tensor) -> None:

@@ -10,6 +10,28 @@ ITEMS: Dict[str, Tuple[Any, str]] = {
     "f32": (c.c_float, "f"), "bf16": (c.c_uint16, "H"), "f16": (c.c_uint16, "H")}
 
 
+def _floats(halves: Any) -> Any:
+    """The values of bf16 in an array, or an element, of uint16."""
+    import numpy
+    wide = numpy.asarray(halves).astype(numpy.uint32)
+    return numpy.left_shift(wide, numpy.uint32(16)).view(numpy.float32)
+
+
+def _bits(value: Any) -> Any:
+    """Numbers as bf16, rounded to nearest, ties to even; uint16, and what NumPy knows as bfloat16,
+    are such bits already."""
+    import numpy
+    given = numpy.asarray(value)
+    if given.dtype.name in ("uint16", "bfloat16"):
+        return given.view(numpy.uint16)
+    with numpy.errstate(over="ignore"):  # what is too large becomes infinite
+        floats = given.astype(numpy.float32)
+    bits = floats.reshape(-1).view(numpy.uint32)
+    rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16
+    rounded = numpy.where(numpy.isnan(floats.reshape(-1)), bits >> 16 | 0x40, rounded)
+    return rounded.astype(numpy.uint16).reshape(floats.shape)
+
+
 class Lease:
     """How long views are valid: until end()."""
 
@@ -31,9 +53,12 @@ class Lease:
 class View:
     """A view of the library's memory, of a result or of a gradient.
 
-    numpy() or np.asarray(view) is an array, memoryview(view.memory) a buffer, view[i] an element
-    or a list, len(view) the number of elements; view[...] = array writes to a gradient. When the
-    memory gets other contents, at the next push, pull or wait, the view has ended: it raises
+    view[i] is an element or a list, len(view) the number of elements; view[...] = array writes to a
+    gradient. What is read so is a float, and what is written is converted, of any type of view; an
+    array or a memoryview of uint16 that is written to bf16 is taken as its bits. numpy() or
+    np.asarray(view) is an array, of float32, float16 or the bits of bf16 in uint16, which NumPy
+    does not have; np.asarray(view, "f4") converts them; memoryview(view.memory) is a buffer. When
+    the memory gets other contents, at the next push, pull or wait, the view has ended: it raises
     ValueError, in words, and does not show another version. Arrays that were made from it cannot be
     ended, so while one is there that call raises BufferError instead: drop it first (del), or use
     np.array(view), a copy. A view keeps its Worker; after close() it has ended."""
@@ -73,15 +98,16 @@ class View:
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
+            return (_floats(array) if self._kind == "bf16" else array).astype(dtype)
         return array.copy() if copy else array
 
     def __len__(self) -> int:
         return len(self._flat)
 
     def __getitem__(self, index: Any) -> Any:
-        if self._kind == "f16":
-            return self.numpy()[index].tolist()
+        if self._kind != "f32":
+            part = self.numpy()[index]
+            return (_floats(part) if self._kind == "bf16" else part).tolist()
         part = self._flat[index]
         if not isinstance(part, memoryview):
             return part
@@ -91,8 +117,11 @@ class View:
     def __setitem__(self, index: Any, value: Any) -> None:
         if index is Ellipsis:
             index = slice(None)
-        halves = self._kind == "f16"
-        if (halves or isinstance(index, slice)) and not isinstance(value, memoryview):
+        if isinstance(value, memoryview) and isinstance(index, slice):
+            self._flat[index] = value
+        elif self._kind == "bf16":
+            self.numpy()[index] = _bits(value)
+        elif self._kind == "f16" or isinstance(index, slice):
             self.numpy()[index] = value
         else:
             self._flat[index] = value

@@ -15,16 +15,16 @@ import weakref
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
-from . import _library
+from . import _arguments, _library
 from ._library import lib
 from .view import Lease, View, view_of
 
 TYPES = {"f32": 0, "bf16": 1, "f16": 2}
-BYTES = {"f32": 4, "bf16": 2, "f16": 2}
 OWNERS = {"servers": 0, "workers": 1}
 # The longest sleep of the main thread, in seconds: a signal that the kernel gives to another thread
 # does not end it.
 _NAP = 0.1
+_I32, _U64 = 2 ** 31 - 1, 2 ** 64 - 1  # the largest of int32_t and of uint64_t
 
 
 class Verdict(enum.IntEnum):
@@ -233,8 +233,15 @@ class _Answer:
         return bool(self.codes) and self.codes[0] >= 0
 
 
-def _milliseconds(seconds: Optional[float]) -> int:
-    return 0 if seconds is None else max(1, min(int(seconds * 1000), 0xffffffff))
+def _table(tensors: Sequence[Tuple[Any, ...]]) -> Any:
+    table = (_library.Tensor * len(tensors))()
+    first = 0
+    for row, (name, count, *scales) in zip(table, tensors):
+        row.name = _arguments.text("the name of a tensor", name)
+        row.first, row.count = first, _arguments.whole(f"the length of {name}", count, 0, _U64)
+        row.lr_scale, row.decay_scale = scales or (1, 1)
+        first += row.count
+    return table
 
 
 class Worker:
@@ -244,8 +251,8 @@ class Worker:
     "workers". tensors: (name, elements) of each tensor, in order, or (name, elements, lr_scale,
     decay_scale), as muster.h says of struct muster_tensor. server, job, rank and clip come
     from the environment where they are not given, as muster.h says of struct muster_options.
-    join_timeout, wait_timeout: seconds. comes_back: owner="workers", and this program
-    answers state_wanted() and takes states, so that it may join a job that is running.
+    join_timeout, wait_timeout: seconds, float("inf") among them. comes_back: owner="workers", and
+    this program answers state_wanted() and takes states, so that it may join a job that is running.
     start_version: of the state that start() offers; the newest one counts.
     Certificates come from the environment, MUSTER_TLS_CA and so on.
 
@@ -264,21 +271,18 @@ class Worker:
             if value not in known:
                 raise ValueError(f"{name} is {value!r}; it is one of {', '.join(known)}")
         self.type, self.result_type = type, result_type
-        table = None
-        if tensors is not None:
-            table = (_library.Tensor * len(tensors))()
-            first = 0
-            for row, (name, count, *scales) in zip(table, tensors):
-                row.name, row.first, row.count = name.encode(), first, count
-                row.lr_scale, row.decay_scale = scales or (1, 1)
-                first += count
+        table = None if tensors is None else _table(tensors)
         options = _library.Options(
-            size=c.sizeof(_library.Options), server=server and server.encode(),
-            job=job and job.encode(), rank=rank, elems=elems, type=TYPES[type],
+            size=c.sizeof(_library.Options), server=_arguments.text("server", server or None),
+            job=_arguments.text("job", job or None),
+            rank=_arguments.whole("rank", rank, -_I32 - 1, _I32),
+            elems=_arguments.whole("elems", elems, 0, _U64), type=TYPES[type],
             result_type=TYPES[result_type], owner=OWNERS[owner], tensors=table,
             tensor_count=len(table) if table is not None else 0,
-            join_ms=_milliseconds(join_timeout), wait_ms=_milliseconds(wait_timeout), clip=clip,
-            comes_back=comes_back, start_version=start_version)
+            join_ms=_arguments.milliseconds("join_timeout", join_timeout),
+            wait_ms=_arguments.milliseconds("wait_timeout", wait_timeout),
+            clip=_arguments.real("clip", clip), comes_back=bool(comes_back),
+            start_version=_arguments.whole("start_version", start_version, 0, _U64))
         self._pid, self._lock, self._woken = os.getpid(), threading.Lock(), False
         self._finished = False  # an outcome has said so
         self._results: Lease = Lease()
@@ -391,11 +395,14 @@ class Worker:
 
     def start(self, own: Any = None) -> Outcome:
         """Says that this worker is ready; returns the version that all start from. own: a start
-        state to offer, a contiguous buffer of result_type[elems]. Waits at most join_timeout, then
-        raises Timeout: call again. Raises Stale where the job is running and this worker comes
+        state to offer, a contiguous buffer of result_type[elems]: TypeError where it is of another
+        type. f32 is float32 of NumPy and f16 is float16; bf16 is uint16, the upper halves of
+        float32, or bfloat16 of ml_dtypes; bytes may be of any type. Waits at most join_timeout,
+        then raises Timeout: call again. Raises Stale where the job is running and this worker comes
         back: take_state() then brings the version to go on with, and start() is not called
         again."""
-        address, keep = (None, None) if own is None else self._buffer(own, self.result_type)
+        address, keep = (None, None) if own is None else _arguments.data(
+            "own", own, self.result_type, self.job.elems)
         answer = self._asked(address)
         if not answer.is_there():
             self._again(self._by_another(lambda h: answer.ask(lib.muster_start, h)))
@@ -405,7 +412,8 @@ class Worker:
     def gradient(self) -> View:
         """The buffer to fill next, type[elems], writable, with undefined contents; the same until
         it is pushed or abandoned. Raises Busy where all are in flight, or the job has ended, and
-        SessionLost where the session has ended. bf16 is seen as uint16."""
+        SessionLost where the session has ended. What is written to view[i] is converted to the
+        type, bf16 included; a uint16 array is taken as the bits of bf16."""
         found: List[Optional[int]] = []
 
         def ask(handle: c.c_void_p) -> int:
@@ -430,7 +438,8 @@ class Worker:
 
     def push_range(self, first: int, count: int, src: Any = None) -> None:
         """Hands over a finished range of the contribution. src: a contiguous buffer of type[count],
-        copied before this returns; None: it lies in gradient()."""
+        copied before this returns, and TypeError where it is of another type, as own of start();
+        None: it lies in gradient()."""
         self.push_ranges([(first, count, src)])
 
     def push_ranges(self, pieces: Iterable[Tuple[int, int, Any]]) -> None:
@@ -440,8 +449,10 @@ class Worker:
         kept: List[Any] = []
         rows = []
         for first, count, src in pieces:
+            first = _arguments.whole("first", first, 0, _U64)
+            count = _arguments.whole("count", count, 0, _U64)
             if src is not None and not isinstance(src, int):
-                src, keep = self._buffer(src, self.type, count)
+                src, keep = _arguments.data("src", src, self.type, count)
                 kept.append(keep)
             rows.append((first, count, src))
         table = (_library.Piece * len(rows))(*rows)  # type: ignore[misc]
@@ -631,7 +642,7 @@ class Worker:
 
     def finish(self, why: str = "") -> None:
         """Ends the job for everybody; wait() then brings the last outcome."""
-        self._call(lib.muster_finish, why.encode())
+        self._call(lib.muster_finish, _arguments.text("why", why))
 
     def goal(self, version: int) -> int:
         """Has the job end with this version, for everybody, and returns the version that it ends
@@ -652,7 +663,8 @@ class Worker:
 
     def report(self, name: str, value: float) -> None:
         """Tells the servers a value that this worker has found out about the version it has."""
-        self._call(lib.muster_report, name.encode(), value)
+        self._call(lib.muster_report, _arguments.text("name", name),
+                   _arguments.real("value", value))
 
     def close(self) -> None:
         """Leaves the job: what was pushed still counts. All views end. A second call does nothing.
@@ -668,18 +680,6 @@ class Worker:
         self._finalizer()
 
     # ---- what goes in and comes out ----
-
-    def _buffer(self, data: Any, kind: str, count: Optional[int] = None) -> Tuple[int, Any]:
-        """The address of contiguous data, and what keeps them."""
-        flat = memoryview(data).cast("B")
-        count = self.job.elems if count is None else count
-        if flat.nbytes != count * BYTES[kind]:
-            raise ValueError(f"{count} elements of {kind} have {count * BYTES[kind]} bytes, and "
-                             f"the buffer has {flat.nbytes}")
-        if flat.readonly:
-            flat = memoryview(bytearray(flat))
-        held = (c.c_char * flat.nbytes).from_buffer(flat)
-        return c.addressof(held), held
 
     def _asked(self, *before: Any) -> _Answer:
         """Where the next outcome comes to, or has come to already. before: the arguments of this
