@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,11 +121,33 @@ static void what_is_not_on_the_disk_gets_no_name(void)
 	fix_folder_free(&folder);
 }
 
+/* The kernel would send SIGXFSZ in the middle of the file. */
+static void longer_than_the_limit_is_refused_before(void)
+{
+	struct fix_folder folder;
+	struct mst_safe_file f;
+	struct rlimit was, low;
+
+	fix_folder_new(&folder);
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_FSIZE, &was), 0);
+	low = (struct rlimit){ 4096, was.rlim_max };
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_FSIZE, &low), 0);
+	CU_ASSERT_EQUAL(mst_safe_file_open(&f, folder.root, "file", 4097, &why), -EFBIG);
+	CU_ASSERT_EQUAL(mst_safe_file_open(&f, folder.root, "file", 4096, &why), 0);
+	CU_ASSERT_EQUAL(setrlimit(RLIMIT_FSIZE, &was), 0);
+	mst_safe_file_abandon(&f);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "/file: "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "RLIMIT_FSIZE"));
+	fix_folder_free(&folder);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a file is on the disk before it has its name, and then its name is",
 	  on_the_disk_before_it_has_its_name },
 	{ "what could not be brought to the disk gets no name",
 	  what_is_not_on_the_disk_gets_no_name },
+	{ "what is longer than the limit of files is refused before",
+	  longer_than_the_limit_is_refused_before },
 	CU_TEST_INFO_NULL,
 };
 
