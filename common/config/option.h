@@ -70,7 +70,8 @@ void mst_options_free(struct mst_options *o);
  * read twice: first for the name of the file, then again after the file.
  * Return: 0; -EINVAL: for an unknown option @o->why names the nearest known one. */
 int mst_options_argv(struct mst_options *o, int argc, char **argv, int *operand);
-/* Reads a libconfig file.
+/* Reads a libconfig file. One that is empty, or that begins as a printed one and lacks its last
+ * line, has been cut off, and is refused.
  * Return: 0; -ENOENT and so on: it cannot be read; -EINVAL: @o->why names file and line. */
 int mst_options_file(struct mst_options *o, const char *path);
 /* Sets one option by its name. */
@@ -79,7 +80,8 @@ int mst_options_set(struct mst_options *o, const char *name, const char *value);
 /* "  --lease DURATION   ... (default 5s)", wrapped to 100 columns. */
 void mst_options_help(const struct mst_option *table, FILE *out);
 /* Prints a libconfig file that gives the present fields. An option that is not set and has no
- * default is printed as a comment. */
+ * default is printed as a comment. The first line says what the last one is, so that a file that
+ * was cut off, as by a full disk, is known by its reader. */
 void mst_options_print(const struct mst_options *o, FILE *out);
 /* The OPTIONS section of a man page, in roff. */
 void mst_options_man(const struct mst_option *table, FILE *out);

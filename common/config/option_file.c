@@ -192,6 +192,19 @@ static int settings_apply(struct reading *r, const char *text)
 	return rc;
 }
 
+/* Is this what is left of a file that was printed, or of any? A file without settings says nothing,
+ * and is most likely what a full disk has left. Editors may have added lines after the last one. */
+static bool is_cut(const char *text)
+{
+	static const char first[] = MST_OPTIONS_FIRST_LINE "\n";
+	static const char last[] = "\n" MST_OPTIONS_LAST_LINE "\n";
+	size_t length = strlen(text) - 1; /* without the line's end that text_fill() has added */
+
+	if (length < sizeof(first) - 1)
+		return strncmp(text, first, length) == 0;
+	return strncmp(text, first, sizeof(first) - 1) == 0 && strstr(text, last) == NULL;
+}
+
 int mst_options_file(struct mst_options *o, const char *path)
 {
 	struct reading r = { .o = o, .path = path };
@@ -208,7 +221,16 @@ int mst_options_file(struct mst_options *o, const char *path)
 		return rc;
 	}
 	const char *wrong = mst_options_scan(text, &line);
-	if (wrong != NULL)
+	if (is_cut(text))
+		rc = mst_options_refuse(
+			o,
+			"%.160s: %s: it is refused, so that nothing runs with other options than "
+			"those that were meant",
+			path,
+			text[1] == '\0' ? "is empty"
+					: "is cut off: its last line \"" MST_OPTIONS_LAST_LINE
+					  "\" is missing");
+	else if (wrong != NULL)
 		rc = mst_options_refuse(o, "%.160s:%u: %s", path, line, wrong);
 	else
 		rc = settings_apply(&r, text);

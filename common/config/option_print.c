@@ -148,6 +148,7 @@ static void key_print(const char *name, FILE *out)
 
 void mst_options_print(const struct mst_options *o, FILE *out)
 {
+	fputs(MST_OPTIONS_FIRST_LINE "\n", out);
 	for (const struct mst_option *row = o->table; row->name != NULL; row++) {
 		struct flow flow = { .out = out, .margin = "# ", .column = 1 };
 		if (row->typed_only)
@@ -167,6 +168,7 @@ void mst_options_print(const struct mst_options *o, FILE *out)
 			setting_print(o, row, out);
 		fputs(absent ? "\n" : ";\n", out);
 	}
+	fputs(MST_OPTIONS_LAST_LINE "\n", out);
 }
 
 /* Text that roff prints as it is: no requests, no escapes, no typographic dashes and quotes. */

@@ -70,4 +70,9 @@ void mst_format_duration(uint64_t value, char *out, size_t len);
  * Return: NULL, or what is wrong. */
 const char *mst_options_scan(const char *text, unsigned *line);
 
+/* The first and the last line of a printed file. */
+#define MST_OPTIONS_FIRST_LINE                                                                     \
+	"# All options of musterd; the last line is \"" MST_OPTIONS_LAST_LINE "\"."
+#define MST_OPTIONS_LAST_LINE "# end of options"
+
 #endif

@@ -100,7 +100,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(argv + 1, t.line, t.line_count * sizeof(argv[0]));
 	int argc = 1 + (int)t.line_count;
 	MST_ASSERT(mst_options_init(&o, table, &fields) == 0);
-	if (accepted(&o, mst_options_file(&o, t.path)) &&
+	/* an empty file is refused, and flags may stand alone */
+	if ((fuzz_text_is_empty(&t) || accepted(&o, mst_options_file(&o, t.path))) &&
 	    accepted(&o, mst_options_argv(&o, argc, argv, &operand))) {
 		MST_ASSERT(operand >= 1 && operand <= argc);
 		print_and_read(&o, &t);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/assert.h"
@@ -13,6 +14,14 @@ void fuzz_text_write(struct fuzz_text *t, const void *data, size_t size)
 {
 	MST_ASSERT(ftruncate(t->fd, 0) == 0);
 	MST_ASSERT(pwrite(t->fd, data, size, 0) == (ssize_t)size);
+}
+
+bool fuzz_text_is_empty(const struct fuzz_text *t)
+{
+	struct stat status;
+
+	MST_ASSERT(fstat(t->fd, &status) == 0);
+	return status.st_size == 0;
 }
 
 /* Cuts t->lines at its line ends. Return: bytes up to the file. */

@@ -6,6 +6,7 @@
 #ifndef MST_TESTS_FUZZ_TEXT_H
 #define MST_TESTS_FUZZ_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,8 @@ struct fuzz_text {
 void fuzz_text_init(struct fuzz_text *t, const uint8_t *data, size_t size);
 void fuzz_text_fini(struct fuzz_text *t);
 
+/* Is there no file? */
+bool fuzz_text_is_empty(const struct fuzz_text *t);
 /* Replaces what the file holds. */
 void fuzz_text_write(struct fuzz_text *t, const void *data, size_t size);
 

@@ -24,9 +24,8 @@ static void a_file_sets_every_kind(void)
 	CU_ASSERT(OPTION_TEXT(&w, "delay = \"exp:3\"; max_commits = \"18446744073709551615\"") ==
 		  0);
 	CU_ASSERT(w.fields.delay.count == 1 && w.fields.commits == UINT64_MAX);
-	CU_ASSERT(OPTION_TEXT(&w, "") == 0);
+	CU_ASSERT(OPTION_TEXT(&w, "# nothing\n") == 0);
 	CU_ASSERT(OPTION_TEXT(&w, "\xef\xbb\xbfworkers = 7;") == 0 && w.fields.workers == 7);
-	CU_ASSERT(OPTION_TEXT(&w, "\xef\xbb\xbf") == 0);
 	option_world_fini(&w);
 }
 
@@ -187,6 +186,28 @@ static void what_is_printed_reads_back_the_same(void)
 	option_world_fini(&w);
 }
 
+/* A printed file that a full disk has cut anywhere runs nothing with other options. */
+static void what_is_cut_off_is_refused(void)
+{
+	struct option_world w;
+	char *text;
+	size_t len;
+	FILE *f = open_memstream(&text, &len);
+
+	CU_ASSERT_FATAL(f != NULL);
+	option_world_init(&w);
+	mst_options_print(&w.options, f);
+	fclose(f);
+	for (size_t cut = 0; cut + 1 < len; cut++) /* the last line may lack its end */
+		CU_ASSERT(option_world_text(&w, text, cut) == -EINVAL);
+	CU_ASSERT(option_world_says(&w, "is cut off: its last line \"# end of options\""));
+	CU_ASSERT(OPTION_TEXT(&w, "") == -EINVAL && option_world_says(&w, "is empty"));
+	CU_ASSERT(option_world_text(&w, text, len) == 0 &&
+		  option_world_text(&w, text, len - 1) == 0);
+	option_world_fini(&w);
+	free(text);
+}
+
 static char *help_text(void)
 {
 	char *text;
@@ -253,6 +274,7 @@ static CU_TestInfo cases[] = {
 	  a_number_that_libconfig_would_bend_is_refused },
 	{ "a file that cannot be read says why", a_file_that_cannot_be_read_says_why },
 	{ "what is printed reads back the same", what_is_printed_reads_back_the_same },
+	{ "what is cut off is refused", what_is_cut_off_is_refused },
 	{ "help fits the page", help_fits_the_page },
 	{ "the manual page is clean roff", the_manual_page_is_clean_roff },
 	CU_TEST_INFO_NULL,
