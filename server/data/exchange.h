@@ -128,6 +128,7 @@ struct mst_notice {
 		struct {
 			enum mst_finish_why why;
 			uint64_t version;
+			double samples;           /* in all versions; a follower does not know */
 			struct mst_spoilt spoilt; /* SPOILT */
 			char ranks[96]; /* SPOILT: in that version, "0, 1, 4"; "": unknown */
 		} finish;

@@ -295,6 +295,7 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 		notice.kind = MST_NOTE_FINISHED;
 		notice.finish.why = d->finish.why;
 		notice.finish.version = d->finish.version;
+		notice.finish.samples = mst_ledger_samples(l->ledger);
 		notice.finish.spoilt = l->spoilt;
 		memcpy(notice.finish.ranks, l->spoilt_ranks, sizeof(notice.finish.ranks));
 		break;

@@ -133,6 +133,14 @@ struct obs_state {
 };
 extern struct obs_state obs;
 
+/* Of a job that is over: a job has failed, too, that all workers have left before its goal. */
+static inline bool obs_job_failed(void)
+{
+	bool left = obs.why == MST_FINISH_LEFT && obs.plan->commits > obs.commits;
+
+	return left || mst_finish_failed(obs.why);
+}
+
 /* ---- outliers.c ---- */
 
 /* A verdict; @item: what it is of, NULL if that may be anything. */

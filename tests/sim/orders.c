@@ -183,7 +183,7 @@ void obs_end_decided(void)
 
 void obs_server_ended(uint32_t server, bool well)
 {
-	bool job_is_well = obs.finished && !mst_finish_failed(obs.why);
+	bool job_is_well = obs.finished && !obs_job_failed();
 
 	obs.ended_well |= (uint32_t)well << server;
 	obs.ended |= 1u << server;

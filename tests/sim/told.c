@@ -218,7 +218,7 @@ void obs_error(const struct obs_worker *w, const char *call, int error, const ch
 	bool excused = w->excused || (s != NULL && s->dawdled);
 	bool stale = error == -ESTALE && obs.plan->owner == MUSTER_WORKERS_OWN;
 	bool over = error == -ESHUTDOWN && obs.finished;
-	bool failed = error == -EHOSTDOWN && obs.finished && mst_finish_failed(obs.why);
+	bool failed = error == -EHOSTDOWN && obs.finished && obs_job_failed();
 
 	if (reason[0] == '\0')
 		obs_violated("rank %" PRIu32 ": %s fails with %d and no word", w->rank, call,

@@ -3,6 +3,7 @@
 #ifndef MST_SERVER_CONTROL_JOB_SENTENCES_H
 #define MST_SERVER_CONTROL_JOB_SENTENCES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,10 @@ void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *los
 /* Why the job ended. @absent: the ranks that are missing, as "1, 4" ("": none). */
 void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, const char *absent,
 			   const struct mst_server_options *o);
+/* The goal that a job with so many versions and samples has not reached: "10 of 1000 commits".
+ * Return: false: it has reached its goal, or was given none. */
+bool mst_sentence_short(struct mst_reason *out, uint64_t version, double samples,
+			const struct mst_server_options *o);
 /* Why the job has failed because of an element that is not finite. @ranks: the contributors to that
  * version; "": unknown. @servers: if there is one, the last good version is named too; of several,
  * another may still report an earlier version. */

@@ -558,6 +558,22 @@ static void add_loss(const struct mst_job *j, enum mst_finish_why finish, struct
 		mst_reason_add(why, " (%s)", loss);
 }
 
+/* Whoever ends a job before its goal means it, and the sentence says how far it came. Workers that
+ * have all left have failed to reach it.
+ * Return: true: they have. */
+static bool judge_goal(const struct mst_job *j, const struct mst_notice *notice,
+		       struct mst_reason *why)
+{
+	bool left = notice->finish.why == MST_FINISH_LEFT;
+	struct mst_reason got;
+
+	if ((!left && notice->finish.why != MST_FINISH_ASKED) ||
+	    !mst_sentence_short(&got, notice->finish.version, notice->finish.samples, j->o))
+		return false;
+	mst_reason_add(why, left ? " before the goal of the job: %s" : " (%s)", got.text);
+	return left;
+}
+
 static void why_finished(const struct mst_workers *w, const struct mst_notice *notice,
 			 struct mst_reason *why)
 {
@@ -618,13 +634,18 @@ static void tell_end(struct mst_workers *w, uint64_t now_ns)
 void mst_workers_finished(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns)
 {
 	bool failed = mst_finish_failed(notice->finish.why);
+	int error = mst_finish_error(notice->finish.why);
 	struct mst_job *j = &w->base->job;
 	struct mst_reason why;
 
 	why_finished(w, notice, &why);
+	if (judge_goal(j, notice, &why)) {
+		failed = true;
+		error = -EHOSTDOWN;
+	}
 	if (!mst_job_end(j, failed ? MST_JOB_FAILS : MST_JOB_ENDS, why.text, now_ns))
 		return; /* the server is being stopped */
-	j->error = mst_finish_error(notice->finish.why);
+	j->error = error;
 	if (failed)
 		mst_error("job \"%s\" has failed: %s", j->o->job, j->why.text);
 	else

@@ -385,6 +385,11 @@ void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)
 	mst_save_keep(l, out);
 }
 
+double mst_ledger_samples(const struct mst_ledger *l)
+{
+	return l->samples_total;
+}
+
 double mst_ledger_norm_median(const struct mst_ledger *l)
 {
 	return mst_outliers_median(&l->outliers);

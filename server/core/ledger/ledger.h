@@ -87,6 +87,9 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
  * before the next event. @out->rank has room for every rank of the job. */
 void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out);
 
+/* The samples in all versions. */
+double mst_ledger_samples(const struct mst_ledger *l);
+
 /* The median of the norms that --norm-limit goes by; NaN: there is none. */
 double mst_ledger_norm_median(const struct mst_ledger *l);
 /* The verdicts that the rank's last started session may not have heard. From an admission on they
