@@ -16,6 +16,7 @@
 #include "common/base/log.h"
 #include "common/base/log_writer.h"
 #include "common/host/descriptors.h"
+#include "common/host/exit.h"
 #include "common/host/inherited.h"
 #include "common/host/memlock.h"
 #include "common/host/processors.h"
@@ -77,7 +78,7 @@ static void catch_signals(void)
 static int usage(const char *why)
 {
 	fprintf(stderr, "musterd: %s\nmusterd --help tells what there is\n", why);
-	return MST_SERVER_EXIT_USAGE;
+	return MST_EXIT_USAGE;
 }
 
 static void print_help(void)
@@ -93,9 +94,7 @@ static void print_help(void)
 	mst_optim_help(stdout);
 	printf("\nschedules of the rate, by samples:\n");
 	mst_schedule_help(stdout);
-	printf("\nexit status: 0 the job finished, 1 it failed, 2 usage, or the leader and this "
-	       "server\ndo not believe each other's certificates, 3 another process listens on "
-	       "--listen,\n128+n ended by signal n\n");
+	mst_exit_help(stdout);
 }
 
 /* Flags take precedence over the file, but one of them names the file; so flags are read twice. */
@@ -123,17 +122,38 @@ static int read_options(int argc, char **argv, struct mst_options *parsed,
 	return mst_server_options_check(o, &parsed->why);
 }
 
-/* Writes the address to the descriptor MUSTER_READY_FD, by which a parent process learns the
- * port. */
-static void tell_ready(const char *address)
+/* What the parent process is told (server/options/process.h). */
+
+/* Return: the descriptor that this variable names; -1: none. */
+static int parent_fd(const char *variable)
 {
-	const char *text = getenv("MUSTER_READY_FD");
+	const char *text = getenv(variable);
 	int fd = text != NULL ? (int)strtol(text, NULL, 10) : -1;
 
-	if (fd <= STDERR_FILENO)
+	return fd > STDERR_FILENO ? fd : -1;
+}
+
+static void tell_ready(const char *line, const char *address)
+{
+	int fd = parent_fd("MUSTER_READY_FD");
+
+	if (fd < 0)
 		return;
-	dprintf(fd, "listening on %s\n", address);
-	close(fd);
+	dprintf(fd, "%s%s\n", line, address);
+	if (fd != parent_fd("MUSTER_END_FD"))
+		close(fd);
+}
+
+/* Something that was asked for is not there at the end.
+ * Return: the exit status, which was @status before. */
+static int tell_missing(const char *what, int status)
+{
+	int fd = parent_fd("MUSTER_END_FD");
+
+	mst_error("missing at the end: %s", what);
+	if (fd >= 0)
+		dprintf(fd, MST_END_MISSING "%s\n", what);
+	return mst_exit_incomplete(status);
 }
 
 static void say_signal(int signo, struct mst_reason *why)
@@ -186,12 +206,31 @@ static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *c
 static int failed(const struct mst_plane *plane, const struct mst_server_options *o)
 {
 	if (!mst_plane_was_refused(plane))
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	if (credentials != NULL)
 		mst_error("this server was started with the certificate in %s: --tls-ca, "
 			  "--tls-cert and --tls-key have to fit those of its leader",
 			  o->tls.cert);
-	return MST_SERVER_EXIT_USAGE;
+	return MST_EXIT_USAGE;
+}
+
+/* The exit status of a server whose job is over, well (1), or not (-1); 0: the job is not over. */
+static int conclude(const struct mst_plane *plane, const struct mst_server_options *o, int over)
+{
+	bool saved = mst_plane_give_up_saving(plane);
+	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
+	int status = MST_EXIT_FAILED;
+	struct mst_reason missing;
+
+	if (signo != 0)
+		status = MST_EXIT_BY_SIGNAL + (signo == BY_RUN ? SIGTERM : signo);
+	else if (over < 0)
+		status = failed(plane, o);
+	else if (over > 0)
+		status = MST_EXIT_DONE;
+	if (mst_plane_is_missing(plane, &missing))
+		status = tell_missing(missing.text, status);
+	return saved ? status : mst_exit_incomplete(status);
 }
 
 /* Runs until the job is over.
@@ -228,13 +267,7 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 	if (stop_by == MST_NEVER)
 		mst_notifier_stopping(notifier, "the job is over");
 	mst_worker_threads_stop(worker_threads);
-	bool saved = mst_plane_give_up_saving(plane);
-	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
-	if (signo != 0)
-		return MST_SERVER_EXIT_BY_SIGNAL + (signo == BY_RUN ? SIGTERM : signo);
-	if (over < 0)
-		return failed(plane, o);
-	return over > 0 && saved ? MST_SERVER_EXIT_DONE : MST_SERVER_EXIT_FAILED;
+	return conclude(plane, o, over);
 }
 
 /* Return: false: this build cannot run it, which has been logged. */
@@ -265,18 +298,18 @@ static int print_budget(const struct mst_server_options *o)
 	struct mst_reason why;
 
 	if (!prepare(o, &cfg, &cpus))
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
 	if (mst_budget_job(&plan, o->budget / sizeof(float), budget, &why) != 0) {
 		mst_error("%s", why.text);
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	}
 	printf("%s: %" PRIu32 " workers, %" PRIu64 " elements of f32, policy %s, %s own\n",
 	       cfg.transport->scheme, o->workers, o->budget / sizeof(float), o->policy,
 	       o->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
 	mst_budget_room(o->memory, &room);
 	mst_budget_print(budget, &room, stdout);
-	return MST_SERVER_EXIT_DONE;
+	return MST_EXIT_DONE;
 }
 
 /* A job of this host alone is left in peace: muster run makes such ones, also in containers, whose
@@ -286,6 +319,17 @@ static void tell_rights(enum mst_access access)
 	if (access != MST_ACCESS_LOCAL && geteuid() == 0)
 		mst_warn("this server is run by root, whose rights it does not need once it has "
 			 "started: give them up with --user NAME");
+}
+
+/* Checkpoints of such a job are of use only with what a worker has saved. */
+static void tell_checkpoints(const struct mst_server_options *o)
+{
+	if (mst_server_options_saves(o) && o->owner == MUSTER_WORKERS_OWN && o->join == NULL)
+		mst_warn(
+			"no parameters will be in the checkpoints in %s (--state), for workers own "
+			"them (--owner workers): let a worker save them; a checkpoint has the "
+			"version, samples and clocks that a resumed job goes on with",
+			o->state);
 }
 
 static void tell_access(const struct mst_server_options *o, enum mst_access access)
@@ -307,11 +351,12 @@ static void tell_begin(const struct mst_server_options *o, enum mst_access acces
 
 	tell_access(o, access);
 	tell_rights(access);
+	tell_checkpoints(o);
 	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
 	mst_notifier_ready(notifier, status);
 	if (o->join == NULL) {
 		mst_info("%s", status);
-		tell_ready(mst_plane_address(the_plane));
+		tell_ready(MST_READY_LISTENS, mst_plane_address(the_plane));
 	} else {
 		mst_info("looking for the leader at %s; workers and muster status connect there, "
 			 "too",
@@ -351,7 +396,7 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 {
 	struct mst_archive_files *archive;
 	struct mst_notifier notifier;
-	int status = MST_SERVER_EXIT_FAILED;
+	int status = MST_EXIT_FAILED;
 	struct mst_reason why;
 
 	mst_notifier_open(&notifier, mst_now_ns());
@@ -363,7 +408,7 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 		rc = mst_plane_new(cfg, &the_plane, &why);
 
 	if (rc == -EADDRINUSE)
-		status = MST_SERVER_EXIT_PORT_TAKEN;
+		tell_ready(MST_READY_TAKEN, "");
 	else if (rc == 0 && writer != NULL)
 		rc = mst_recording_writer_start(o->record, cfg->recording, writer, &why);
 	if (rc != 0) {
@@ -386,15 +431,16 @@ static int run_recorded(const struct mst_server_options *o, struct mst_plane_cfg
 			const struct mst_cpus *cpus)
 {
 	struct mst_recording_writer *writer = NULL;
+	struct mst_reason missing;
 
 	if (mst_recording_new(&cfg->recording) != 0) {
 		mst_error("no memory to record to %s", o->record);
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	}
 	int status = run_plane(o, cfg, cpus, &writer);
-	if (mst_recording_writer_stop(writer))
+	if (mst_recording_writer_stop(writer, &missing))
 		mst_recording_free(cfg->recording);
-	return status;
+	return missing.text[0] != '\0' ? tell_missing(missing.text, status) : status;
 }
 
 /* What needs the rights of root comes before this: reading --config. So does the limit of locked
@@ -433,10 +479,10 @@ static int open_credentials(const struct mst_server_options *o)
 	if (mst_credentials_load(&o->tls, &credentials, &why) != 0)
 		return usage(why.text);
 	if (credentials == NULL)
-		return MST_SERVER_EXIT_DONE;
+		return MST_EXIT_DONE;
 	mst_credentials_principal(credentials, &own);
 	if ((own.roles & MST_ROLE_SERVER) != 0)
-		return MST_SERVER_EXIT_DONE;
+		return MST_EXIT_DONE;
 	mst_roles_text(own.roles, roles);
 	mst_reason_set(
 		&why,
@@ -453,9 +499,9 @@ static int run(const struct mst_server_options *o)
 	struct mst_reason why;
 
 	if (!prepare(o, &cfg, &cpus) || !give_up_rights(o))
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	int status = open_credentials(o);
-	if (status != MST_SERVER_EXIT_DONE)
+	if (status != MST_EXIT_DONE)
 		return status;
 	cfg.stream = mst_stream_of(credentials);
 	cfg.credentials = credentials;
@@ -463,13 +509,13 @@ static int run(const struct mst_server_options *o)
 	int rc = mst_threads_check(&plan, &why);
 	if (rc != 0) {
 		mst_error("%s", why.text);
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	}
 	rc = mst_log_start();
 	if (rc != 0) {
 		mst_error("cannot start the thread that writes the log: %s",
 			  mst_host_tasks_failed(rc, &why));
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	}
 	return mst_server_options_record(o) ? run_recorded(o, &cfg, &cpus)
 					    : run_plane(o, &cfg, &cpus, NULL);
@@ -479,16 +525,16 @@ int main(int argc, char **argv)
 {
 	struct mst_server_options o;
 	struct mst_options parsed;
-	int status = MST_SERVER_EXIT_DONE;
+	int status = MST_EXIT_DONE;
 	struct mst_reason why;
 
 	if (mst_inherited_settle(&why) != 0) {
 		mst_error("%s", why.text);
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	}
 	if (mst_tls_guard_keys() != 0) {
 		mst_error("no memory to keep private keys in; free some memory of this host");
-		return MST_SERVER_EXIT_FAILED;
+		return MST_EXIT_FAILED;
 	}
 	catch_signals();
 	mst_host_descriptors_raise();
@@ -507,5 +553,7 @@ int main(int argc, char **argv)
 	if (the_plane == NULL) /* else its listener's thread uses them until the process ends */
 		mst_credentials_free(credentials);
 	mst_options_free(&parsed);
-	return status;
+	if (!mst_log_is_open())
+		mst_log_open("musterd", MST_LOG_INFO);
+	return mst_exit_close(status);
 }

@@ -47,6 +47,7 @@ struct mst_recording_writer {
 	uint64_t whole_bytes; /* the file's length up to its last whole line */
 	uint64_t give_up_ns;  /* when a pipe is not waited for any more; MST_NEVER: not stopped */
 	bool failed, told_missing;
+	int error; /* failed: why, a negative errno */
 	size_t used;
 	char text[MST_RECORDING_TEXT_BYTES]; /* whole lines */
 };
@@ -120,6 +121,12 @@ static uint64_t count_lines(const char *text, size_t len, size_t *end)
 	return lines;
 }
 
+/* @said: room for the words. */
+static const char *cause(int error, struct mst_reason *said)
+{
+	return error == -EAGAIN ? "its reader takes nothing" : mst_limit_failed(error, 0, said);
+}
+
 /* Cuts the file after its last whole line, and says what became of it. */
 static void fail(struct mst_recording_writer *w, int error)
 {
@@ -127,11 +134,11 @@ static void fail(struct mst_recording_writer *w, int error)
 	struct mst_reason said;
 
 	w->failed = true;
+	w->error = error;
 	mst_error("cannot write to the recording %s: %s; it ends after %" PRIu64 " rows%s, and the "
 		  "job goes on",
-		  w->path,
-		  error == -EAGAIN ? "its reader takes nothing" : mst_limit_failed(error, 0, &said),
-		  w->rows, cut ? "" : ", and its last line may be cut");
+		  w->path, cause(error, &said), w->rows,
+		  cut ? "" : ", and its last line may be cut");
 }
 
 /* The first line that is written is the header, and no row. */
@@ -316,15 +323,32 @@ static void close_file(struct mst_recording_writer *w)
 	int rc = close(w->fd);
 
 	w->fd = -1;
-	if (rc != 0 && !w->failed)
-		mst_error("cannot write to the recording %s: %s; its end may be missing", w->path,
-			  strerror(errno));
+	if (rc == 0 || w->failed)
+		return;
+	w->error = -errno;
+	w->failed = true;
+	mst_error("cannot write to the recording %s: %s; its end may be missing", w->path,
+		  strerror(-w->error));
 }
 
-static void tell_end(const struct mst_recording_writer *w)
+static void name_missing(const struct mst_recording_writer *w, uint64_t rows,
+			 struct mst_reason *out)
+{
+	if (rows > 0)
+		mst_reason_set(out, "%" PRIu64 " of the %" PRIu64 " rows of the recording %s", rows,
+			       rows + w->rows, w->path);
+	else if (w->failed)
+		mst_reason_set(out, "the end of the recording %s", w->path);
+	struct mst_reason said;
+	if (w->failed)
+		mst_reason_add(out, ": %s", cause(w->error, &said));
+}
+
+static void tell_end(const struct mst_recording_writer *w, struct mst_reason *out)
 {
 	uint64_t missing = mst_recording_missing(w->recording) + w->lost;
 
+	name_missing(w, missing, out);
 	if (missing == 0)
 		mst_info("%" PRIu64 " gradients are recorded in %s", w->rows, w->path);
 	else
@@ -332,25 +356,27 @@ static void tell_end(const struct mst_recording_writer *w)
 			 w->rows, w->path, missing);
 }
 
-bool mst_recording_writer_stop(struct mst_recording_writer *w)
+bool mst_recording_writer_stop(struct mst_recording_writer *w, struct mst_reason *missing)
 {
 	uint64_t until_ns = mst_deadline_ns(GRACE_NS);
 	bool ended = false;
 
+	missing->text[0] = '\0';
 	if (w == NULL)
 		return true;
 	raise_flag(&w->stops, &w->stop);
 	while (!ended && mst_left_ns(until_ns) > 0)
 		ended = await(&w->ends, &w->ended, mst_left_ns(until_ns));
 	if (!ended) {
-		mst_error("the recording %s is not complete: the disk did not answer for %" PRIu64
-			  " s",
-			  w->path, GRACE_NS / MST_SECOND);
+		mst_reason_set(missing,
+			       "the end of the recording %s: the disk did not answer for %" PRIu64
+			       " s",
+			       w->path, GRACE_NS / MST_SECOND);
 		return false;
 	}
 	(void)pthread_join(w->thread, NULL);
 	close_file(w);
-	tell_end(w);
+	tell_end(w, missing);
 	writer_free(w);
 	return true;
 }

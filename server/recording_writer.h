@@ -28,7 +28,8 @@ int mst_recording_writer_start(const char *path, struct mst_recording *recording
 			       struct mst_recording_writer **out, struct mst_reason *why);
 /* To be called when nobody puts rows any more. Writes what is left and says how much was recorded.
  * Waits for at most some seconds for a file that takes nothing. Accepts NULL.
+ * @missing: what of the recording is not in the file, a clause; "": nothing is missing.
  * Return: false: the thread still waits for the file, so that the recording must not be freed. */
-bool mst_recording_writer_stop(struct mst_recording_writer *w);
+bool mst_recording_writer_stop(struct mst_recording_writer *w, struct mst_reason *missing);
 
 #endif

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* The subcommands of muster, and how they take and refuse what is typed. Each reads argv[1..],
- * argv[0] being "muster NAME", and returns the process's exit status. */
+ * argv[0] being "muster NAME", and returns the process's exit status (enum mst_exit). */
 #ifndef MST_TOOLS_COMMAND_H
 #define MST_TOOLS_COMMAND_H
 
+#include "common/host/exit.h"
+
 struct mst_option;
 struct mst_options;
-
-#define MST_EXIT_DONE 0
-#define MST_EXIT_FAILED 1
-#define MST_EXIT_USAGE 2
 
 int mst_run_command(int argc, char **argv);
 int mst_status_command(int argc, char **argv);

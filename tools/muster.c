@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * muster: one program, one table of subcommands.
- *
- * Exit status, everywhere: 0 done, 1 failed, 2 wrong usage, 128 + n ended by signal n.
+ * muster: one program, one table of subcommands. The exit status of each is one of
+ * common/host/exit.h.
  */
 #include <stdio.h>
 #include <string.h>
@@ -58,6 +57,7 @@ static void print_help(FILE *out)
 	(void)fputs("\nEach has --help and a manual page, such as muster-run(1). The server is "
 		    "musterd(8).\n",
 		    out);
+	mst_exit_help(out);
 }
 
 static int refuse(const char *word)
@@ -90,7 +90,7 @@ static int start(const struct command *command, int argc, char **argv)
 	return MST_EXIT_FAILED;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	const char *word = argc > 1 ? argv[1] : "";
 	struct mst_reason why;
@@ -119,4 +119,9 @@ int main(int argc, char **argv)
 		if (strcmp(word, commands[i].name) == 0)
 			return start(&commands[i], argc - 1, argv + 1);
 	return refuse(word);
+}
+
+int main(int argc, char **argv)
+{
+	return mst_exit_close(run(argc, argv));
 }

@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/host/exit.h"
 #include "common/host/limits.h"
 #include "common/wire/counted.h"
 #include "tools/figure.h"
@@ -391,6 +392,8 @@ int mst_report_write(const json_t *doc, const char *path)
 		return -ENOMEM;
 	}
 	int rc = to_stdout ? write_text(text, stdout) : write_file(text, path);
+	if (rc < 0 && to_stdout)
+		mst_exit_told();
 	if (rc < 0)
 		mst_error("cannot write the figures to %s: %s",
 			  to_stdout ? "standard output" : path,

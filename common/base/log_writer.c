@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ static struct {
 	pthread_cond_t work; /* the writer waits for it: there is something in the queue */
 	pthread_cond_t idle; /* all is written */
 	bool runs;
+	_Atomic bool lost;
 	struct mst_log_output output;
 } writer = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -39,7 +41,7 @@ static const int fatal[] = { SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV };
 /* ---- the thread ---- */
 
 /* Writes all of @text, however long that takes. If standard error is closed, or is a file on a full
- * disk, the text is lost: the loss cannot be reported anywhere. */
+ * disk, the text is lost: the loss cannot be reported there. */
 static void write_all(const char *text, size_t len)
 {
 	while (len > 0) {
@@ -53,6 +55,7 @@ static void write_all(const char *text, size_t len)
 		} else if (written < 0 && errno == EAGAIN) {
 			(void)poll(&fd, 1, -1);
 		} else if (written == 0 || errno != EINTR) {
+			atomic_store_explicit(&writer.lost, true, memory_order_relaxed);
 			return;
 		}
 	}
@@ -119,6 +122,11 @@ bool mst_log_offer(const char *text, size_t len)
 bool mst_log_waits(void)
 {
 	return mst_log_output_waits(&writer.output);
+}
+
+bool mst_log_lost(void)
+{
+	return atomic_load_explicit(&writer.lost, memory_order_relaxed);
 }
 
 bool mst_log_flush(uint64_t timeout_ns)

@@ -34,4 +34,8 @@ bool mst_log_waits(void);
  * Return: no line waits any more. */
 bool mst_log_flush(uint64_t timeout_ns);
 
+/* Was any text not written because standard error could not be written to: a full disk, a pipe
+ * without a reader? It cannot be told there. */
+bool mst_log_lost(void);
+
 #endif

@@ -180,6 +180,11 @@ bool mst_plane_give_up_saving(const struct mst_plane *p)
 	return !mst_checkpointing_is_busy(&p->base.checkpointing);
 }
 
+bool mst_plane_is_missing(const struct mst_plane *p, struct mst_reason *out)
+{
+	return mst_checkpointing_is_missing(&p->base.checkpointing, out);
+}
+
 int mst_plane_over(const struct mst_plane *p)
 {
 	if (!mst_job_is_over(&p->base.job) || !p->role->is_over(&p->as))

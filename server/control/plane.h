@@ -83,6 +83,11 @@ bool mst_plane_is_saving(const struct mst_plane *p);
  * Return: false: one is not. */
 bool mst_plane_give_up_saving(const struct mst_plane *p);
 
+/* Versions are saved, and the one that the job has ended with is not: says which, and why. Of a
+ * follower: its part is not. Holds when the job is over and nothing is being saved any more.
+ * @out: a clause. */
+bool mst_plane_is_missing(const struct mst_plane *p, struct mst_reason *out);
+
 /* Is the job over, and has everybody been told? 0: not yet; 1: it has finished; -1: it has
  * failed. */
 int mst_plane_over(const struct mst_plane *p);

@@ -82,8 +82,13 @@ void mst_stopping_begin(struct mst_stopping *s, const char *why, uint64_t now_ns
 /* The job may have ended for another reason, just before. */
 void mst_stopping_finished(struct mst_stopping *s, const struct mst_notice *notice, uint64_t now_ns)
 {
+	bool lost = notice->finish.why == MST_FINISH_SPOILT ||
+		    notice->finish.why == MST_FINISH_SERVER;
+
 	s->ended_at = notice->finish.version;
 	s->until_ns = 0;
+	if (!lost) /* else there is nothing that could be saved */
+		mst_checkpointing_ended(&s->base->checkpointing, s->ended_at);
 	if (notice->finish.why == MST_FINISH_STOPPED)
 		mst_workers_stop(s->workers, s->why.text, now_ns);
 	else

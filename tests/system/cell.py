@@ -90,7 +90,7 @@ class Expected:
     def of_run(self, violence, moment, _):
         self.server = {None}
         self.goes_on = violence in ("stop", "full")
-        self.victim = {"kill": {-9}, "term": {143}, "cut": {1}, "full": {1}}.get(violence, {0})
+        self.victim = {"kill": {-9}, "term": {143}, "cut": {1}, "full": {3}}.get(violence, {0})
         if violence == "cut" and moment == "end":
             self.victim = {0, 1}
         self.others = {None}

@@ -467,12 +467,19 @@ def disk_is_full(a):
     if may.returncode != 0:
         print("skipped: no disk can be mounted here:", may.stderr.strip())
         sys.exit(77)
-    job = [a.muster, "run", "-n", "2", *CALM, "--quiet", "--commits", "9", "--state", folder.state,
-           "--checkpoint-every", "4", "--", a.worker, os.path.join(folder.folder.name, "log"),
-           "20001"]
-    done = subprocess.run(["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", *job],
-                          capture_output=True, text=True, timeout=300)
-    check("a job whose disk is full goes on to its end", done.returncode == 0)
+    figures = os.path.join(folder.folder.name, "figures")
+    for servers in 2, 1:
+        job = [a.muster, "run", "-n", "2", *CALM, "--quiet", "--commits", "9", "--state",
+               folder.state, "--servers", str(servers), "--json", figures, "--checkpoint-every",
+               "4", "--", a.worker, os.path.join(folder.folder.name, "log"), "20001"]
+        done = subprocess.run(["unshare", "-m", "sh", "-c", f'{mount} && exec "$@"', "sh", *job],
+                              capture_output=True, text=True, timeout=300)
+        check(f"a job of {servers} whose disk is full goes on to its end, and its status says that "
+              "something is missing", done.returncode == 3)
+        with open(figures, encoding="utf-8") as f:
+            told = json.load(f)
+        check("so do the figures", told["state"] == "finished" and len(told["missing"]) == 1 and
+              told["missing"][0].startswith("the checkpoint of version 9: "))
     check("and says with figures what it cannot write", re.search(
         r"version 4: cannot write .*: the file needs [\d.]+ KiB, and the disk has [\d.]+ KiB left",
         done.stderr))

@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Mistakes that people make at the command line: each is answered with one sentence that names what
-was typed and what is right, and with exit status 2 (wrong usage), 1 (it could not be done) or 3
-(the port is taken).
+was typed and what is right, and with exit status 2 (wrong usage) or 1 (it could not be done).
 
 usage: mistakes.py MUSTERD MUSTER DIGITS PLAIN     PLAIN: DIGITS built without OpenBLAS
 """
@@ -24,6 +23,7 @@ FILES = {
     "policy.conf": 'workers = 4;\npolicy = "bps";\n',
     "optimizer.conf": 'workers = 4;\noptimizer = "sgd:wd=1";\n',
     "empty.conf": "",
+    "cut.conf": '# All options of musterd; the last line is "# end of options".\nworkers = 4;\n',
 }
 
 # What is typed; exit status; what the answer must hold. TAKEN: an address that is listened on.
@@ -148,7 +148,7 @@ MUSTERD = [
     ("-n 4 --listen :17077", 2, '":17077"', "HOST:PORT"),
     ("-n 4 --listen localhost", 2, '"localhost"', "HOST:PORT"),
     ("-n 4 --listen 127.0.0.1:99999", 2, "127.0.0.1:99999", "65535"),
-    ("-n 4 --listen TAKEN", 3, "another process does", "another port"),
+    ("-n 4 --listen TAKEN", 1, "another process does", "another port"),
     ("-n 4 --insecure --listen 192.0.2.1:0", 1, "192.0.2.1:0", "no interface of this host"),
     ("-n 4 --listen 10.1.0.1:17077", 2, "--listen 10.1.0.1:17077 is beyond loopback",
      "muster key new DIR", "--insecure"),
@@ -187,7 +187,8 @@ MUSTERD = [
     ("-c group.conf", 2, "group.conf:1", "unknown option run"),
     ("-c policy.conf", 2, '"bps"', "did you mean bsp?"),
     ("-c optimizer.conf", 2, '"wd"', "nesterov, decay and clip"),
-    ("-c empty.conf", 2, "--workers is missing"),
+    ("-c empty.conf", 2, "empty.conf: is empty"),
+    ("-c cut.conf", 2, "cut.conf: is cut off", '"# end of options" is missing'),
 ]
 
 MUSTER = [
@@ -212,7 +213,7 @@ MUSTER = [
     ("run -n 2 --grace 5 -- true", 2, '"5"', "5s"),
     ("run -n 2 -c nosuch.conf -- true", 2, "nosuch.conf"),
     ("run -n 2 -c key.conf -- true", 2, "key.conf:1", "did you mean workers?"),
-    ("run -n 1 --listen TAKEN -- true", 1, "another process does", "exited with status 3"),
+    ("run -n 1 --listen TAKEN -- true", 1, "another process does", "exited with status 1"),
     ("run -n 1 --listen 127.0.0.1:0 -- /no/such/program", 1, "/no/such/program", "No such file"),
     ("run -n 1 --listen 127.0.0.1:0 -- ./empty.conf", 1, "./empty.conf", "Permission denied"),
     ("run -n 1 --listen 127.0.0.1:0 -- true", 1, "rank 0", "muster_open()"),
@@ -241,7 +242,7 @@ MUSTER = [
     ("status no.such.host.invalid:1", 1, "no.such.host.invalid:1", "no host of the name"),
     ("status --jsn x", 2, "--jsn", "did you mean --json?"),
     ("status --server 127.0.0.1:1", 2, "--server"),
-    ("policy", 2, "the policy is missing", "muster policy backup:4"),
+    ("policy", 2, "the policy is missing", "muster policy 127.0.0.1:17077 backup:4"),
     ("policy 17077 bsp", 2, '"17077"', "HOST:PORT"),
     ("policy 127.0.0.1:1 bsp x", 2, '"x"', "one argument too many"),
     ("policy 127.0.0.1:1 bsp", 1, "127.0.0.1:1", "nobody listens"),
@@ -254,6 +255,10 @@ MUSTER = [
     ("evict", 2, "the rank is missing", "muster evict 3"),
     ("evict x", 2, '"x" is no rank', "0 to 4095"),
     ("evict 1 17077", 2, '"17077"', "HOST:PORT"),
+    ("policy bsp", 2, "which job?", "muster policy 127.0.0.1:17077 backup:4"),
+    ("rest 1", 2, "which job?", "muster rest 3 127.0.0.1:17077"),
+    ("evict 1", 2, "which job?", "MUSTER_SERVER"),
+    ("finish", 2, "which job?", "muster finish 127.0.0.1:17077"),
     ("finish 17077", 2, '"17077"', "HOST:PORT"),
     ("finish 127.0.0.1:1 2", 2, '"2"', "one address at a time"),
     ("finish --whi x", 2, "--whi", "did you mean --why?"),

@@ -22,9 +22,9 @@ HEADER = ["rank", "version", "start_us", "ready_us", "verdict"]
 WORKERS = 4
 
 
-def job(a, folder, policy, record, *options, program=None, commits=60):
+def job(a, folder, policy, record, *options, program=None, commits=60, expect=0):
     """Runs a job whose rank 2 is slow. Return: its figures, to which the seconds that the command
-    took are added, and what it said."""
+    took are added, and what it said. @expect: 3: rows of its recording are missing."""
     figures = os.path.join(folder, "figures")
     began = time.monotonic()
     program = program or [a.worker, os.path.join(folder, "log"), "16384", "sleep_us=4000",
@@ -35,9 +35,11 @@ def job(a, folder, policy, record, *options, program=None, commits=60):
          *options, "--", *program],
         text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=300)
     took = time.monotonic() - began
-    must(done.returncode == 0, "the job failed:", done.stdout, done.stderr)
+    must(done.returncode == expect, "the job failed:", done.stdout, done.stderr)
     with open(figures, encoding="utf-8") as f:
-        return {**json.load(f), "command_s": took}, done.stderr
+        told = json.load(f)
+    must(told["state"] == "finished" and len(told["missing"]) == (expect != 0), told)
+    return {**told, "command_s": took}, done.stderr
 
 
 def read(path):
@@ -208,7 +210,11 @@ def asynchronous(a):
 def full(a):
     """A disk that is full from the beginning costs the recording, and nothing else."""
     with tempfile.TemporaryDirectory() as folder:
-        figures, said = job(a, folder, "bsp", "/dev/full")
+        figures, said = job(a, folder, "bsp", "/dev/full", expect=3)
+        missing = (f"{60 * WORKERS} of the {60 * WORKERS} rows of the recording /dev/full: No space "
+                   "left on device")
+        check("what is missing is in the figures", figures["missing"] == [missing])
+        check("and in the summary", f"\nmissing: {missing}\n" in said)
         check("all commits are made", figures["commits"] == 60)
         must(said.count("cannot write to the recording") == 1, said)
         must(re.search(r"cannot write to the recording /dev/full: No space left on device; it ends "
@@ -233,7 +239,7 @@ def fills_up(a):
              *CALM, "--grace", "60s", "--record", os.path.join(disk, "r.csv"), "--", a.worker,
              os.path.join(folder, "log"), "1000", "rounds=1000000", "sleep_us=500"],
             text=True, stdin=subprocess.DEVNULL, capture_output=True, timeout=300, check=False)
-        must(done.returncode == 0, "the job failed:", done.stderr)
+        must(done.returncode == 3, "the job failed, or nothing is missing:", done.stderr)
         rows = read(copy)
         found = re.search(r"No space left on device; it ends after (\d+) rows, and the job goes on",
                           done.stderr)
@@ -249,7 +255,8 @@ def reader_stands_still(a):
         os.mkfifo(pipe)
         reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
         figures, said = job(a, folder, "bsp", pipe, program=[
-            a.worker, os.path.join(folder, "log"), "1000", "rounds=1000000"], commits=2000)
+            a.worker, os.path.join(folder, "log"), "1000", "rounds=1000000"], commits=2000,
+                            expect=3)
         check("all commits are made", figures["commits"] == 2000)
         must("its reader takes nothing" in said and "are missing" in said, said)
         os.close(reader)

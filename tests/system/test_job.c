@@ -68,10 +68,12 @@ void test_job_open(struct test_job *t, const struct mst_transport *transport,
 
 void test_job_close(struct test_job *t)
 {
+	struct mst_reason missing;
+
 	pthread_join(t->control, NULL);
 	mst_worker_threads_stop(t->worker_threads);
 	mst_plane_free(t->plane);
-	CU_ASSERT_TRUE(mst_recording_writer_stop(t->writer));
+	CU_ASSERT_TRUE(mst_recording_writer_stop(t->writer, &missing));
 	mst_recording_free(t->recording);
 	mst_options_free(&t->parsed);
 }

@@ -20,6 +20,8 @@ from server import SECONDS
 SLEEP = ("sleep", "60")
 # For workers that start late on a busy host. A test of what the grace is for sets its own.
 GRACE = ("--grace", f"{SECONDS}s")
+# Where what is said is compared, it is not that another test has the usual port.
+ANY_PORT = ("--listen", "127.0.0.1:0")
 
 # A musterd that loses the usual port to somebody else, who holds it for a second; or, if another
 # test has it, to that.
@@ -35,10 +37,15 @@ except OSError:
 open(os.environ["HERE"] + "/taken", "w").close()
 time.sleep(1)' &
 	while ! [ -e "$HERE/taken" ]; do sleep 0.02; done
-	exit 3 ;;
+	echo "port taken" > /proc/self/fd/$MUSTER_READY_FD
+	exit 1 ;;
 esac
 exec "$FAKE" "$@"
 """
+
+
+# By which musterd says so.
+TAKEN = "echo port taken > /proc/self/fd/$MUSTER_READY_FD"
 
 
 def sh(text):
@@ -96,7 +103,8 @@ class Starting(Scene):
         self.assertEqual(out.split(), ["reef"] * 3)
 
     def test_port_taken(self):
-        """if the usual port is taken the run takes another and says which"""
+        """if the usual port is taken the run takes another, and a warning says which, also of a
+        quiet run: commands without an address would go to the other"""
         with contextlib.ExitStack() as stack:
 
             def takes_it():  # once the job of another test is over
@@ -113,9 +121,13 @@ class Starting(Scene):
 
             self.assertTrue(until(takes_it, 200), "who has port 17077?")
             rc, _, err = self.run_muster("run:100 finish", "-n", "1", "--", "sleep", "0.2")
+            quiet = self.run_muster("run:100 finish", "-q", "-n", "1", "--", "sleep", "0.2")[2]
         self.assertEqual(rc, 0)
         port = re.search(r"listens on 127\.0\.0\.1:(\d+)", err).group(1)
         self.assertNotEqual(port, "17077")
+        for said in (err.replace("listens on", ""), quiet):
+            self.assertRegex(said, r"warn muster: 127\.0\.0\.1:17077 is taken by another process")
+        self.assertIn(f"has 127.0.0.1:{port} instead", err)
 
     def test_port_lost(self):
         """a port that is taken between a look at it and musterd's start is given up for another"""
@@ -130,7 +142,8 @@ class Starting(Scene):
     def test_port_lost_and_free_again(self):
         """so it is where the other has gone since, and the port looks free"""
         with open(self.path("musterd"), "w") as f:
-            f.write('#!/bin/sh\ncase "$*" in *:17077*) exit 3;; esac\nexec "$FAKE" "$@"\n')
+            f.write(f'#!/bin/sh\ncase "$*" in *:17077*) {TAKEN}; exit 1;; esac\n'
+                    'exec "$FAKE" "$@"\n')
         os.chmod(self.path("musterd"), 0o755)
         rc, _, err = self.run_muster("run:100 finish", "-n", "1", "--", "sleep", "0.2",
                                      FAKE=scene.FAKE, MUSTER_MUSTERD=self.path("musterd"))
@@ -149,7 +162,7 @@ class Starting(Scene):
     def test_no_port_anywhere(self):
         """a musterd that finds every port taken is started twice, and no more"""
         with open(self.path("musterd"), "w") as f:
-            f.write("#!/bin/sh\necho taken >&2\nexit 3\n")
+            f.write(f"#!/bin/sh\n{TAKEN}\necho taken >&2\nexit 1\n")
         os.chmod(self.path("musterd"), 0o755)
         rc, _, err = self.run_muster("", "-n", "1", "--", "true",
                                      MUSTER_MUSTERD=self.path("musterd"))
@@ -246,6 +259,106 @@ class Ending(Scene):
         self.assertRegex(err, r"rank 1 was killed by signal 9 \(Killed\) at version \d+; the")
         self.assertRegex(err, r"\n +1 .* signal 9, Killed, lost\n")
 
+    def test_crash(self):
+        """a worker whose program crashes has failed, also where the policy goes on without it"""
+        for signo in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS):
+            rc, _, err = self.run_muster(
+                "run:300 touch:runs see:over lose:1 run:300 finish", "-n", "3", "--",
+                *sh("until [ -e $HERE/runs ]; do sleep 0.05; done; "
+                    f"[ $MUSTER_RANK != 1 ] || {{ {SAY_PID} ulimit -c 0; kill -{signo:d} $$; }}; "
+                    + GONE + "touch $HERE/over"))
+            self.assertEqual(rc, 1, err)
+            self.assertRegex(err, rf"\n +1 .* signal {signo:d}, .*, lost\n")
+            for name in os.listdir(self.folder.name):
+                os.unlink(self.path(name))
+
+    def test_came_back(self):
+        """a rank that was killed and taken by another process has not failed"""
+        run = self.start("run:300 touch:runs see:back again:1 run:300 finish", "-n", "2", "--", *sh(
+            "until [ -e $HERE/runs ]; do sleep 0.05; done; [ $MUSTER_RANK != 1 ] || kill -9 $$; "
+            "until [ -e $HERE/back ]; do sleep 0.05; done; sleep 0.5"))
+        said, lines = "", 0
+        while lines < 2:  # the second is of a status that was asked for after the death
+            line = run.stderr.readline()
+            self.assertNotEqual(line, "", said)
+            said += line
+            lines += "info muster: version" in line and "rank 1 was killed" in said
+        with open(self.path("back"), "w"):
+            pass
+        rc, _, err = self.finish(run)
+        self.assertEqual(rc, 0, said + err)
+        self.assertRegex(err, r"\n +1 .* signal 9, Killed, came back\n")
+
+    def test_restart(self):
+        """--restarts: a rank that a signal has ended is started again, also before the start"""
+        again = ("[ $MUSTER_RANK = 0 ] || [ -e $HERE/first ] || { touch $HERE/first; kill -9 $$; }; "
+                 "[ $MUSTER_RANK = 0 ] || touch $HERE/over; "
+                 "until [ -e $HERE/runs ]; do sleep 0.05; done")
+        for state in ("run:100", "gather:100"):
+            rc, _, err = self.run_muster(f"{state} see:over run:100 touch:runs run:300 finish",
+                                         "-n", "2", "--restarts", "2", "--json", self.path("x"),
+                                         "--", *sh(again))
+            self.assertEqual(rc, 0, err)
+            self.assertIn("rank 1 was killed by signal 9 (Killed); it is started again in 1 s "
+                          "(1 of 2 restarts)", err)
+            self.assertRegex(err, r"\n +1 .* exit 0, started again 1 time\n")
+            ranks = json.loads(self.read("x"))["ranks"]
+            self.assertEqual([(rank["exit"], rank["restarts"]) for rank in ranks],
+                             [(0, 0), (0, 1)])
+            for name in os.listdir(self.folder.name):
+                os.unlink(self.path(name))
+
+    def test_restarts_end(self):
+        """so often and no more; one that exits by itself is not started again"""
+        rc, _, err = self.run_muster(
+            "run:100 see:over lose:1 run:300 finish", "-n", "3", "--restarts", "1", "--",
+            *sh("echo $MUSTER_RANK >> $HERE/starts; [ $MUSTER_RANK != 2 ] || exit 0; "
+                "[ $MUSTER_RANK = 0 ] || [ ! -e $HERE/first ] || { " + SAY_PID + "kill -9 $$; }; "
+                "[ $MUSTER_RANK = 0 ] || { touch $HERE/first; kill -9 $$; }; "
+                + GONE + "touch $HERE/over"))
+        self.assertEqual(rc, 0, err)
+        self.assertEqual(sorted(self.read("starts").split()), ["0", "1", "1", "2"])
+        self.assertRegex(err, r"rank 1 was killed by signal 9 \(Killed\) at version \d+; the policy")
+
+    def test_last_work(self):
+        """after a job that has ended well workers may work for ten minutes, and every ten seconds
+        it is told who does; after one that has failed for ten seconds, as a halted one has"""
+        well = scene.Scene.start(self, "run:200 finish", "-n", "2", "--", *sh(
+            f"[ $MUSTER_RANK = 0 ] || exit 0; {OVER}"))
+        ill = scene.Scene.start(self, "run:200 fail exit:1", "-n", "1", "--", *SLEEP)
+        halted = scene.Scene.start(self, "run:200 finish", "-n", "1", "--", *sh("kill -STOP $$"))
+        said = ""
+        while "have not exited" not in said:
+            line = well.stderr.readline()
+            self.assertNotEqual(line, "", said)
+            said += line
+        self.assertRegex(said, r"the job is over, and 1 of 2 workers have not exited yet: rank 0 "
+                               r"\(process \d+\); SIGTERM follows in 5\d\d s \(--grace\)")
+        rc, _, err = self.finish(ill)
+        self.assertEqual(rc, 1)
+        self.assertRegex(err, r"1 of 1 workers have not exited: sending SIGTERM to rank 0 \(process")
+        rc, _, err = self.finish(halted)
+        self.assertEqual(rc, 0, err)
+        self.assertRegex(err, r"\n +0 .* signal 9, Killed, was halted\n")
+        with open(self.path("over"), "w"):
+            pass
+        rc, _, err = self.finish(well)
+        self.assertEqual((rc, "SIGTERM to" in err), (0, False), err)
+
+    def test_missing(self):
+        """what musterd says is missing is in status, summary and figures; a failure stays one"""
+        for script, wanted, said in (
+                ("miss:the_last_checkpoint miss:rows finish exit:3", 3,
+                 ["the_last_checkpoint", "rows"]),
+                ("finish exit:3", 3, ["something that musterd was to write; its log says what"]),
+                ("miss:rows fail exit:1", 1, ["rows"]),
+                ("finish", 0, [])):
+            rc, _, err = self.run_muster(f"run:200 {script}", "-n", "1", "--json", self.path("x"),
+                                         "--", "sleep", "0.3")
+            self.assertEqual(rc, wanted, err)
+            self.assertEqual(json.loads(self.read("x"))["missing"], said)
+            self.assertEqual(re.findall(r"^missing: (.*)$", err, re.M), said)
+
     def test_failing_worker(self):
         """a worker that the policy did not lose but that fails makes the run fail"""
         rc, _, _ = self.run_muster("run:200 finish", "-n", "2", "--",
@@ -293,13 +406,15 @@ class Ending(Scene):
         self.assertEqual(rc, 0, err)
 
     def test_stubborn_worker(self):
-        """a worker that stays after the end is asked, then killed, and the run has failed"""
+        """a worker that stays after the end is asked, then killed, and the run has failed; the line
+        names its rank and process, and --grace"""
         rc, _, err = self.run_muster(
             "run:200 see:alone finish", "-n", "2", "--grace", "200ms", "--",
             *sh("trap '' TERM; [ $MUSTER_RANK = 1 ] || { " + SAY_PID + "exit; }; "
                 + GONE + "touch $HERE/alone; sleep 60"))
         self.assertEqual(rc, 1)
-        self.assertIn("1 of 2 workers have not exited: sending them SIGTERM", err)
+        self.assertRegex(err, r"1 of 2 workers have not exited: sending SIGTERM to rank 1 "
+                              r"\(process \d+\); --grace gives them more time")
         self.assertRegex(err, r"\n +1 .* signal 9, Killed\n")
 
     def test_halted_worker(self):
@@ -419,8 +534,8 @@ class Printing(Scene):
 
     def test_json_on_stdout(self):
         """standard output is the figures and nothing else, whatever the workers print"""
-        rc, out, err = self.run_muster("run:200 finish", "-q", "-n", "2", "--json", "-", "--",
-                                       *sh("echo noise; sleep 0.3"))
+        rc, out, err = self.run_muster("run:200 finish", "-q", "-n", "2", "--json", "-", *ANY_PORT,
+                                       "--", *sh("echo noise; sleep 0.3"))
         self.assertEqual((rc, json.loads(out)["state"]), (0, "finished"))
         self.assertEqual(err, "noise\nnoise\n")
 
@@ -437,6 +552,20 @@ class Printing(Scene):
                                      "sleep", "0.2")
         self.assertEqual(rc, 2)
         self.assertIn("option --json: cannot write /nowhere/x: No such file", err)
+
+    def test_full_device(self):
+        """figures, a summary, or what is printed, that a full disk does not take are missing"""
+        rc, _, err = self.run_muster("run:200 finish", "-n", "1", "--json", "/dev/full", "--",
+                                     "sleep", "0.3")
+        self.assertEqual(rc, 3)
+        self.assertIn("missing: the figures as JSON in /dev/full: No space left on device", err)
+        for where, words in (("stdout", ("--json", "-")), ("stderr", ())):
+            with open("/dev/full", "wb") as full:
+                files = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, where: full}
+                run = subprocess.Popen([scene.MUSTER, "run", "-n", "1", *words, *ANY_PORT, "--",
+                                        "sleep", "0.3"], text=True, stdin=subprocess.DEVNULL,
+                                       env=self.environment("met run:200 finish"), **files)
+                self.assertEqual(self.finish(run)[0], 3, where)
 
     def test_plain(self):
         """without a terminal there is a plain line every two seconds"""
@@ -479,8 +608,8 @@ class Printing(Scene):
 
     def test_quiet(self):
         """--quiet prints nothing of a run that goes well"""
-        self.assertEqual(self.run_muster("run:200 finish", "-q", "-n", "1", "--", "sleep", "0.3"),
-                         (0, "", ""))
+        self.assertEqual(self.run_muster("run:200 finish", "-q", "-n", "1", *ANY_PORT, "--",
+                                         "sleep", "0.3"), (0, "", ""))
 
 
 scene.main()

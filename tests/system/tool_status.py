@@ -105,7 +105,7 @@ class Status(Commands):
         """the server comes from the environment where it is not typed"""
         address = self.serve("gather:60000", 2)
         rc, out, _ = self.muster("status", MUSTER_SERVER=address)
-        self.assertEqual((rc, out.startswith("job default is gathering")), (0, True))
+        self.assertEqual((rc, out.startswith(f"job default at {address} is gathering")), (0, True))
         self.assertTrue(out.endswith("nobody is late\n"))
 
     def test_many(self):
@@ -130,15 +130,15 @@ class Status(Commands):
         self.assertEqual(json.loads(self.read("x"))["policy"], clean)
 
     def test_json_unwritable(self):
-        """figures that cannot be written are exit 1, and no half of them is left"""
+        """figures that cannot be written are exit 3, and no half of them is left"""
         address = self.serve("run:60000", 600)
         rc, _, err = self.muster("status", "--json", "/dev/full", address)
-        self.assertEqual((rc, "cannot write the figures to /dev/full" in err), (1, True))
+        self.assertEqual((rc, "cannot write the figures to /dev/full" in err), (3, True))
         done = subprocess.run(["/bin/sh", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "sh",
                                scene.MUSTER, "status", "--json", self.path("x"), address],
                               env=self.environment(""), capture_output=True, text=True,
                               timeout=100)
-        self.assertEqual((done.returncode, os.path.exists(self.path("x"))), (1, False),
+        self.assertEqual((done.returncode, os.path.exists(self.path("x"))), (3, False),
                          done.stderr)
 
     def test_nobody(self):

@@ -128,7 +128,7 @@ static int measure_all(struct measurements *all, struct mst_signals *signals)
 		};
 		int own = measure_cell(all, &cell, signals);
 
-		if (own > MST_EXIT_USAGE)
+		if (own >= MST_EXIT_BY_SIGNAL)
 			return own;
 		status = own != MST_EXIT_DONE ? MST_EXIT_FAILED : status;
 	}
@@ -174,8 +174,8 @@ static int bench(const struct mst_bench_line *line)
 	mst_signals_close(&signals);
 	if (all.table != NULL)
 		mst_bench_print_foot(line, all.table);
-	if (o->json != NULL && write_json(&all) < 0 && status == MST_EXIT_DONE)
-		status = MST_EXIT_FAILED;
+	if (o->json != NULL && write_json(&all) < 0)
+		status = mst_exit_incomplete(status);
 	json_decref(all.rows);
 	return status;
 }

@@ -37,10 +37,6 @@ static int tell(const struct mst_stock *s, const struct mst_checkpoint_options *
 		mst_stock_print(s, stdout);
 	if (o->json != NULL)
 		rc = write_json(s, o->json);
-	if (rc == 0 && fflush(stdout) != 0) {
-		mst_error("cannot write to standard output: %s", strerror(errno));
-		rc = -EIO;
-	}
 	return rc;
 }
 
@@ -64,7 +60,10 @@ static int list(const char *dir, const struct mst_checkpoint_options *o)
 		mst_error("%s", why.text);
 		return MST_EXIT_FAILED;
 	}
-	int exit_status = tell(&stock, o) == 0 ? judge(&stock) : MST_EXIT_FAILED;
+	int rc = tell(&stock, o);
+	int exit_status = judge(&stock);
+	if (rc != 0)
+		exit_status = mst_exit_incomplete(exit_status);
 	mst_stock_free(&stock);
 	return exit_status;
 }

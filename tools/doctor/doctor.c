@@ -77,11 +77,12 @@ static int examine(const struct mst_doctor_facts *facts, const struct mst_doctor
 		mst_doctor_try_peer(facts, o, &tries);
 	for (uint32_t i = 0; i < tries.count; i++)
 		mst_doctor_judge_try(&tries.item[i], &findings);
-	int rc = show(&findings, &tries, o);
-	if (rc == 0 && o->listen)
+	int shown = show(&findings, &tries, o), rc = 0;
+	if (shown == 0 && o->listen)
 		rc = mst_doctor_listen(facts, o, mst_doctor_prints_json(o) ? stderr : stdout);
-	return rc < 0 || mst_findings_of(&findings, MST_FINDING_FAIL) > 0 ? MST_EXIT_FAILED
-									  : MST_EXIT_DONE;
+	if (rc < 0 || mst_findings_of(&findings, MST_FINDING_FAIL) > 0)
+		return MST_EXIT_FAILED;
+	return shown < 0 ? MST_EXIT_INCOMPLETE : MST_EXIT_DONE;
 }
 
 static int doctor(struct mst_doctor_options *o, const char *operand)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a manual page at build time: manpage [PROGRAM] < FRAME > PAGE. The frame is hand-written;
- * its line @OPTIONS@ becomes the options of PROGRAM, @POLICIES@ the policies, @RANK@ the figures of
- * a rank, and so on, from the tables that the program itself reads, so that page and program cannot
+ * its line @OPTIONS@ becomes the options of PROGRAM, @EXITS@ the exit statuses, @POLICIES@ the
+ * policies, @RANK@ the figures of a rank, and so on, from the tables that the program itself reads, so that page and program cannot
  * differ. @VERSION@ is the version.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/config/option.h"
+#include "common/host/exit.h"
 #include "server/core/policy/policy.h"
 #include "server/options/options.h"
 #include "tools/bench/options.h"
@@ -88,6 +89,8 @@ int main(int argc, char **argv)
 	while (fgets(line, sizeof(line), stdin) != NULL) {
 		if (table != NULL && strcmp(line, "@OPTIONS@\n") == 0)
 			mst_options_man(table, stdout);
+		else if (strcmp(line, "@EXITS@\n") == 0)
+			mst_exit_man(stdout);
 		else if (strcmp(line, "@POLICIES@\n") == 0)
 			print_policies();
 		else if (strcmp(line, "@OPTIMISERS@\n") == 0)

@@ -71,20 +71,19 @@ static bool is_stdout(const char *path)
 
 static int write_csv(const struct mst_plan_report *r, const char *path)
 {
-	FILE *out = is_stdout(path) ? stdout : fopen(path, "we");
-	int rc = 0;
+	bool to_stdout = is_stdout(path);
+	FILE *out = to_stdout ? stdout : fopen(path, "we");
 
-	if (out == NULL) {
-		mst_error("cannot write %s: %s", path, strerror(errno));
-		return -errno;
-	}
-	mst_plan_print_csv(r, out);
-	if (fflush(out) != 0 || ferror(out))
-		rc = -EIO;
-	if (out != stdout && fclose(out) != 0)
-		rc = -EIO;
+	if (out != NULL)
+		mst_plan_print_csv(r, out);
+	int rc = out == NULL || fflush(out) == EOF || ferror(out) ? -errno : 0;
+	if (out != NULL && !to_stdout && fclose(out) == EOF && rc == 0)
+		rc = -errno;
+	if (rc != 0 && to_stdout)
+		mst_exit_told();
 	if (rc != 0)
-		mst_error("cannot write all figures to %s", path);
+		mst_error("cannot write the figures to %s: %s",
+			  to_stdout ? "standard output" : path, strerror(-rc));
 	return rc;
 }
 
@@ -97,6 +96,7 @@ static int write_json(const struct mst_plan_report *r, const char *path)
 	return rc;
 }
 
+/* Return: the exit status. */
 static int tell(const struct mst_plan_report *r, const struct mst_plan_options *o)
 {
 	int rc = 0;
@@ -108,15 +108,12 @@ static int tell(const struct mst_plan_report *r, const struct mst_plan_options *
 	}
 	if (o->csv != NULL)
 		rc = write_csv(r, o->csv);
-	if (rc == 0 && o->json != NULL)
-		rc = write_json(r, o->json);
-	if (rc == 0 && fflush(stdout) != 0) {
-		mst_error("cannot write to standard output: %s", strerror(errno));
+	if (o->json != NULL && write_json(r, o->json) != 0)
 		rc = -EIO;
-	}
-	return rc;
+	return rc == 0 ? MST_EXIT_DONE : MST_EXIT_INCOMPLETE;
 }
 
+/* Return: the exit status. */
 static int advise(const struct mst_plan_options *o, struct mst_plan_report *r,
 		  const struct mst_arrivals *arrivals)
 {
@@ -129,14 +126,15 @@ static int advise(const struct mst_plan_options *o, struct mst_plan_report *r,
 	r->arrivals = arrivals;
 	r->advice = &advice;
 	r->arrival = arrival;
+	int status = MST_EXIT_FAILED;
 	if (rc == 0)
-		rc = tell(r, o);
+		status = tell(r, o);
 	else
 		mst_error("no memory for the figures of %u steps of %u ranks", arrivals->steps,
 			  arrivals->ranks);
 	free(arrival);
 	mst_advice_fini(&advice);
-	return rc;
+	return status;
 }
 
 static int plan(const struct mst_plan_options *o)
@@ -152,11 +150,10 @@ static int plan(const struct mst_plan_options *o)
 		if (rc != 0)
 			mst_error("%s: %s", o->trace, why.text);
 	}
-	if (rc == 0)
-		rc = advise(o, &report, &arrivals);
+	int status = rc == 0 ? advise(o, &report, &arrivals) : MST_EXIT_FAILED;
 	mst_arrivals_free(&arrivals);
 	mst_rows_free(&rows);
-	return rc == 0 ? MST_EXIT_DONE : MST_EXIT_FAILED;
+	return status;
 }
 
 static int check_and_plan(const struct mst_plan_options *o)

@@ -114,6 +114,8 @@ int mst_child_start(struct mst_child *c, const struct mst_spawn *spawn)
 	}
 	c->pid = pid;
 	c->alive = true;
+	c->stopped = false;
+	c->status = 0;
 	return 0;
 }
 

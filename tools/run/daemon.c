@@ -9,9 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
 #include "common/host/tasks.h"
+#include "server/options/process.h"
 
-#define READY_PREFIX "listening on "
+#define LINE_LEN (MST_REASON_LEN + 64u)
 
 /* The directory of the running program, without a slash at its end; "" if it cannot be told. */
 static void own_directory(char *out, size_t len)
@@ -60,7 +62,7 @@ static size_t count_flags(char *const *flags)
 static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *cfg,
 			 char *const *more, int ready_fd)
 {
-	char program[PATH_MAX], ready[40];
+	char program[PATH_MAX], ready[40], end[40];
 	size_t flags = count_flags(cfg->flags);
 	char **argv = calloc(2 + flags + MORE_MAX + 1, sizeof(argv[0]));
 	size_t count = 0;
@@ -69,6 +71,7 @@ static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *c
 		return -ENOMEM;
 	find_program(program, sizeof(program));
 	(void)snprintf(ready, sizeof(ready), "MUSTER_READY_FD=%d", ready_fd);
+	(void)snprintf(end, sizeof(end), "MUSTER_END_FD=%d", ready_fd);
 	argv[count++] = program;
 	if (cfg->quiet)
 		argv[count++] =
@@ -77,7 +80,7 @@ static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *c
 	memcpy(&argv[count + flags], more, count_flags(more) * sizeof(argv[0]));
 	struct mst_spawn spawn = {
 		.argv = argv,
-		.env = (char *const[]){ ready_fd >= 0 ? ready : NULL, NULL },
+		.env = (char *const[]){ ready_fd >= 0 ? ready : NULL, end, NULL },
 		.keep_fd = ready_fd,
 		.stdout_to_stderr = cfg->stdout_to_stderr,
 		.mask = cfg->mask,
@@ -120,7 +123,7 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		(void)close(ends[0]);
 		return not_started(rc, why);
 	}
-	*d = (struct mst_daemon){ .ready_fd = ends[0] };
+	*d = (struct mst_daemon){ .fd = ends[0] };
 	return 0;
 }
 
@@ -137,39 +140,88 @@ int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_c
 	return rc < 0 ? not_started(rc, why) : 0;
 }
 
-/* The first line, if it is whole. Return: 1, 0 not yet, -EPROTO it is another line. */
-static int parse_line(struct mst_daemon *d, char *address, size_t len)
+/* Reads what is there. Return: the bytes; 0: the end; -errno: -EAGAIN: nothing now. */
+static ssize_t read_more(struct mst_daemon *d)
 {
-	const size_t prefix = strlen(READY_PREFIX);
-	char *end = memchr(d->line, '\n', d->have);
+	ssize_t got = read(d->fd, d->text + d->have, sizeof(d->text) - d->have);
+
+	if (got < 0)
+		return errno == EINTR ? -EAGAIN : -errno;
+	d->have += (size_t)got;
+	return got;
+}
+
+/* Takes the first line, if it is whole; cuts it to @len. Return: false: it is not. */
+static bool take_line(struct mst_daemon *d, char *out, size_t len)
+{
+	char *end = memchr(d->text, '\n', d->have);
 
 	if (end == NULL)
-		return d->have == sizeof(d->line) ? -EPROTO : 0;
-	*end = '\0';
-	if (strncmp(d->line, READY_PREFIX, prefix) != 0 || strlen(d->line) - prefix >= len)
+		return false;
+	size_t line = (size_t)(end - d->text);
+	(void)snprintf(out, len, "%.*s", (int)line, d->text);
+	d->have -= line + 1;
+	memmove(d->text, end + 1, d->have);
+	return true;
+}
+
+/* Return: the rest of @line after @prefix; NULL: it does not begin so. */
+static const char *after(const char *line, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	return strncmp(line, prefix, len) == 0 ? line + len : NULL;
+}
+
+static int parse_ready(struct mst_daemon *d, char *address, size_t len)
+{
+	char line[LINE_LEN];
+
+	if (!take_line(d, line, sizeof(line)))
+		return d->have == sizeof(d->text) ? -EPROTO : 0;
+	if (strcmp(line, MST_READY_TAKEN) == 0)
+		return -EADDRINUSE;
+	const char *at = after(line, MST_READY_LISTENS);
+	if (at == NULL || strlen(at) >= len)
 		return -EPROTO;
-	(void)snprintf(address, len, "%s", d->line + prefix);
+	(void)snprintf(address, len, "%s", at);
 	return 1;
 }
 
 int mst_daemon_ready(struct mst_daemon *d, char *address, size_t len)
 {
-	ssize_t got = read(d->ready_fd, d->line + d->have, sizeof(d->line) - d->have);
+	ssize_t got = read_more(d);
 
-	if (got < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	d->have += (size_t)got;
-	int rc = parse_line(d, address, len);
+	if (got == -EAGAIN)
+		return 0;
+	int rc = got < 0 ? (int)got : parse_ready(d, address, len);
 	if (rc == 0 && got == 0)
 		rc = -EPIPE;
-	if (rc != 0)
+	if (rc < 0)
 		mst_daemon_fini(d);
 	return rc;
 }
 
+bool mst_daemon_missing(struct mst_daemon *d, struct mst_reason *out)
+{
+	char line[LINE_LEN];
+
+	while (d->fd >= 0 && d->have < sizeof(d->text) && read_more(d) > 0)
+		;
+	while (take_line(d, line, sizeof(line))) {
+		const char *what = after(line, MST_END_MISSING);
+		if (what == NULL)
+			continue;
+		mst_reason_set(out, "%s", what);
+		mst_text_clean(out->text); /* it may name a file as it was typed */
+		return true;
+	}
+	return false;
+}
+
 void mst_daemon_fini(struct mst_daemon *d)
 {
-	if (d->ready_fd >= 0)
-		(void)close(d->ready_fd);
-	d->ready_fd = -1;
+	if (d->fd >= 0)
+		(void)close(d->fd);
+	d->fd = -1;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * musterd as a child: where its program is, how it is started, and the line by which it says where
- * it listens: "listening on HOST:PORT", written to the descriptor that MUSTER_READY_FD names.
+ * musterd as a child: where its program is, how it is started, and the lines by which it says where
+ * it listens and, at its end, what is missing (server/options/process.h).
  */
 #ifndef MST_TOOLS_RUN_DAEMON_H
 #define MST_TOOLS_RUN_DAEMON_H
@@ -26,18 +26,22 @@ int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_c
 			      const char *leader, struct mst_reason *why);
 
 struct mst_daemon {
-	int ready_fd; /* -1: nothing more to hear */
+	int fd; /* -1: nothing more to hear */
 	size_t have;
-	char line[128];
+	char text[4096]; /* lines that have come */
 };
 
 /* Starts it as @child. Return: 0, or why it could not be executed (said in @why). */
 int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		     const struct mst_daemon_cfg *cfg, struct mst_reason *why);
 
-/* Reads what has come on ready_fd. Never blocks. Return: 1 it listens on @address; 0 not yet;
- * -EPIPE it closed the descriptor without a word, -EPROTO it said something else. */
+/* Reads the first line. Never blocks. Return: 1 it listens on @address; 0 not yet; -EADDRINUSE: the
+ * port is taken; -EPIPE it closed the descriptor without a word, -EPROTO it said something else. */
 int mst_daemon_ready(struct mst_daemon *d, char *address, size_t len);
+
+/* To be called when it has ended: what it has said is missing, a clause at each call. Never blocks.
+ * Return: false: nothing more. */
+bool mst_daemon_missing(struct mst_daemon *d, struct mst_reason *out);
 
 void mst_daemon_fini(struct mst_daemon *d);
 

@@ -2,6 +2,7 @@
 #include "tools/run/options.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,15 +18,29 @@ static const struct mst_option own_table[] = {
 	  FIELD(server.listen),
 	  .fallback = MST_RUN_LISTEN,
 	  .value = "HOST:PORT",
-	  .help = "control address of the server; if the default is taken another free port is" },
+	  .help = "control address of the server; if the default is taken another free port is, "
+		  "which a warning names" },
 	MST_FILE_ROW("json", FIELD(json),
 		     "write the summary's figures there as JSON; - is standard output, and what "
 		     "the workers print there then goes to standard error"),
 	{ .name = "grace",
 	  .kind = MST_OPTION_DURATION,
 	  FIELD(grace_ns),
-	  .fallback = "10s",
-	  .help = "how long workers may take to exit at the end before they are made to" },
+	  .fallback = "auto",
+	  .min = 1e6,
+	  .max = INFINITY,
+	  .automatic = "auto",
+	  .help = "how long workers may take to exit at the end before they are made to; auto is "
+		  "10min after a job that has ended well, for a last evaluation or save, and 10s "
+		  "after any other" },
+	{ .name = "restarts",
+	  .kind = MST_OPTION_U32,
+	  FIELD(restarts),
+	  .fallback = "0",
+	  .max = 1e6,
+	  .value = "N",
+	  .help = "start a rank again, N times at most, when a signal has ended its process while "
+		  "the job goes on" },
 	MST_QUIET_ROW(FIELD(quiet), "no progress and no summary; warnings and errors only"),
 	MST_HELP_ROW(FIELD(help)),
 	{ .name = NULL },

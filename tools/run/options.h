@@ -16,7 +16,8 @@
 struct mst_run_options {
 	struct mst_server_options server; /* as musterd will see them: default, -c FILE, flag */
 	const char *json;                 /* the run's, not musterd's */
-	uint64_t grace_ns;
+	uint64_t grace_ns;                /* 0: auto */
+	uint32_t restarts;
 	bool quiet, help;
 };
 

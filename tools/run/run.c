@@ -51,13 +51,15 @@ static int check(const struct mst_run_line *line, struct mst_reason *why)
 	return mst_server_options_check(&line->options.server, why);
 }
 
-static int write_json(const struct mst_ending *ending, const char *path)
+static void write_json(struct mst_ending *ending, const char *path)
 {
 	json_t *doc = mst_summary_json(ending);
 
 	int rc = mst_report_write(doc, path);
+	if (rc < 0)
+		mst_ending_miss(ending, "the figures as JSON in %s: %s",
+				strcmp(path, "-") == 0 ? "standard output" : path, strerror(-rc));
 	json_decref(doc);
-	return rc;
 }
 
 /* ---- the last words ---- */
@@ -117,21 +119,21 @@ static void sum_up(const struct mst_ending *ending, struct last_words *w)
 }
 
 /* Return: the exit status. */
-static int conclude(const struct mst_ending *ending, const struct mst_run_options *options,
+static int conclude(struct mst_ending *ending, const struct mst_run_options *options,
 		    struct mst_signals *signals)
 {
 	struct last_words w = { .signals = signals, .until_ns = MST_NEVER };
-	int status = mst_ending_status(ending);
 
-	if (options->json != NULL && write_json(ending, options->json) < 0 &&
-	    status == MST_EXIT_DONE)
-		status = MST_EXIT_FAILED;
+	if (options->json != NULL)
+		write_json(ending, options->json);
 	heed_signal(&w, ending->signo);
 	if (!options->quiet)
 		sum_up(ending, &w);
 	while (mst_log_waits() && wait_for_reader(&w))
 		;
-	return status;
+	if (!options->quiet && mst_log_lost())
+		mst_ending_miss(ending, "the summary");
+	return mst_ending_status(ending);
 }
 
 static int run(const struct mst_run_line *line)

@@ -3,9 +3,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
+#include "common/host/exit.h"
 #include "tools/figure.h"
 #include "tools/report.h"
 #include "tools/straggler.h"
@@ -17,6 +21,18 @@ const char *mst_ending_state(const struct mst_ending *e)
 	return e->finished ? "finished" : "failed";
 }
 
+void mst_ending_miss(struct mst_ending *e, const char *fmt, ...)
+{
+	va_list args;
+
+	if (e->missing_count == MST_MISSING_MAX)
+		return;
+	va_start(args, fmt);
+	mst_reason_vset(&e->missing[e->missing_count], fmt, args);
+	va_end(args);
+	mst_text_clean(e->missing[e->missing_count++].text); /* it may name a file as typed */
+}
+
 /* A worker may be lost in two ways and leave the job well: musterd saw its lease or connection end;
  * or it was halted when the job ended, before its lease was over. */
 static bool was_lost(const struct mst_ending *e, uint32_t rank)
@@ -26,16 +42,55 @@ static bool was_lost(const struct mst_ending *e, uint32_t rank)
 	return (row != NULL && row->state == MST_RANK_LOST) || e->worker[rank].stopped;
 }
 
+/* The signals that a program brings upon itself: those that leave a core by default, but for
+ * SIGQUIT. The policy may do without the worker, but its program is broken. */
+static bool is_crash(int signo)
+{
+	switch (signo) {
+	case SIGABRT:
+	case SIGBUS:
+	case SIGFPE:
+	case SIGILL:
+	case SIGSEGV:
+	case SIGSYS:
+	case SIGTRAP:
+	case SIGXCPU:
+	case SIGXFSZ:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Has another process taken the rank since, as one that was started by hand? */
+static bool came_back(const struct mst_ending *e, uint32_t rank)
+{
+	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
+	const struct mst_rank_course *course = &e->course[rank];
+
+	return row != NULL && row->state != MST_RANK_LOST && course->known &&
+	       row->incarnation > course->incarnation;
+}
+
+static bool ended_well(const struct mst_ending *e, uint32_t rank)
+{
+	int status = e->worker[rank].status;
+
+	if (status >= 0)
+		return status == 0 || was_lost(e, rank);
+	return came_back(e, rank) || (was_lost(e, rank) && !is_crash(-status));
+}
+
 int mst_ending_status(const struct mst_ending *e)
 {
 	if (e->signo != 0)
-		return 128 + e->signo;
+		return MST_EXIT_BY_SIGNAL + e->signo;
 	if (!e->finished)
-		return 1;
+		return MST_EXIT_FAILED;
 	for (uint32_t rank = 0; rank < e->workers; rank++)
-		if (e->worker[rank].status != 0 && !was_lost(e, rank))
-			return 1;
-	return 0;
+		if (!ended_well(e, rank))
+			return MST_EXIT_FAILED;
+	return e->missing_count > 0 ? MST_EXIT_INCOMPLETE : MST_EXIT_DONE;
 }
 
 static void print_job(const struct mst_ending *e, FILE *out)
@@ -70,6 +125,11 @@ static void print_exit(const struct mst_ending *e, uint32_t rank, FILE *out)
 		(void)fprintf(out, "  signal %d, %s", -worker->status, strsignal(-worker->status));
 	if (worker->stopped)
 		(void)fprintf(out, ", was halted");
+	if (e->course[rank].restarts > 0)
+		(void)fprintf(out, ", started again %u time%s", e->course[rank].restarts,
+			      e->course[rank].restarts > 1 ? "s" : "");
+	if (worker->status != 0 && came_back(e, rank))
+		(void)fprintf(out, ", came back");
 	if (row != NULL && row->state == MST_RANK_LOST)
 		(void)fprintf(out, ", lost");
 	(void)fputc('\n', out);
@@ -117,6 +177,8 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 	char reason[256];
 
 	print_job(e, out);
+	for (uint32_t i = 0; i < e->missing_count; i++)
+		(void)fprintf(out, "missing: %s\n", e->missing[i].text);
 	mst_report_policies(&e->job->job, out);
 	mst_report_metrics(&e->job->job, out);
 	mst_report_state(&e->job->job, out);
@@ -144,7 +206,8 @@ static json_t *rank_json(const struct mst_ending *e, uint32_t rank)
 	if (json_object_set_new(out, "exit",
 				worker->pid == 0 ? json_null() : json_integer(worker->status)) <
 		    0 ||
-	    json_object_set_new(out, "halted", json_boolean(worker->stopped)) < 0) {
+	    json_object_set_new(out, "halted", json_boolean(worker->stopped)) < 0 ||
+	    json_object_set_new(out, "restarts", json_integer(e->course[rank].restarts)) < 0) {
 		json_decref(out);
 		return NULL;
 	}
@@ -153,12 +216,15 @@ static json_t *rank_json(const struct mst_ending *e, uint32_t rank)
 
 json_t *mst_summary_json(const struct mst_ending *e)
 {
-	json_t *ranks = json_array();
+	json_t *ranks = json_array(), *missing = json_array();
 	json_t *out = mst_report_job(&e->job->job);
 	int failed = 0;
 
 	for (uint32_t rank = 0; rank < e->workers; rank++)
 		failed |= json_array_append_new(ranks, rank_json(e, rank));
+	for (uint32_t i = 0; i < e->missing_count; i++)
+		failed |= json_array_append_new(missing, json_string(e->missing[i].text));
+	failed |= json_object_set_new(out, "missing", missing);
 	failed |= json_object_set_new(out, "workers", json_integer(e->workers));
 	failed |= json_object_set_new(out, "state", json_string(mst_ending_state(e)));
 	failed |= json_object_set_new(out, "why", json_string(e->why.text));

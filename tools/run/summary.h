@@ -10,6 +10,18 @@
 #include "tools/run/children.h"
 #include "tools/watch.h"
 
+/* What has become of a rank, besides how its last process has ended. */
+struct mst_rank_course {
+	uint32_t restarts;    /* how often the run has started it again */
+	uint32_t incarnation; /* its newest session after that process had ended */
+	bool known;           /* that musterd has told */
+	uint64_t ask;         /* the question before the end, whose answer does not tell it */
+	uint64_t again_ns;    /* when it is started again; 0: it is not */
+};
+
+/* The most things that are told to be missing. */
+#define MST_MISSING_MAX 4u
+
 struct mst_ending {
 	bool finished;                      /* the job was, and musterd said so */
 	int signo;                          /* the signal that ended the run, or 0 */
@@ -18,16 +30,26 @@ struct mst_ending {
 	const struct mst_child *musterd;    /* the leader */
 	const struct mst_child *follower;   /* the servers beside it: [followers] */
 	uint32_t followers;
-	const struct mst_child *worker; /* by rank: [workers] */
+	const struct mst_child *worker;       /* by rank: [workers] */
+	const struct mst_rank_course *course; /* by rank: [workers] */
 	uint32_t workers;
+	/* What was asked for and is not there, a clause each. */
+	uint32_t missing_count;
+	struct mst_reason missing[MST_MISSING_MAX];
 };
 
 /* "finished", "failed" or "interrupted". */
 const char *mst_ending_state(const struct mst_ending *e);
 
-/* 0: the job finished, and every worker that the policy did not lose exited with 0; 128 + n: signal
- * n ended the run; else 1. */
+/* MST_EXIT_DONE: the job finished, every worker has ended well, and nothing is missing;
+ * MST_EXIT_INCOMPLETE: something is; MST_EXIT_BY_SIGNAL + n: signal n ended the run; else
+ * MST_EXIT_FAILED. A worker has ended well if its last process has exited with 0; if the policy has
+ * lost it, and it has not crashed; or if it was killed and has come back. */
 int mst_ending_status(const struct mst_ending *e);
+
+/* Something was asked for and is not there. */
+void mst_ending_miss(struct mst_ending *e, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* A few lines and a table. */
 void mst_summary_print(const struct mst_ending *e, FILE *out);

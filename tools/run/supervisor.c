@@ -13,12 +13,17 @@
 #include "common/base/log.h"
 #include "common/base/reason.h"
 #include "common/base/text.h"
+#include "common/host/exit.h"
 #include "tools/run/supervisor_state.h"
 
 #define TWICE_NS (2 * MST_SECOND) /* a second signal within this kills */
 #define TERM_NS (3 * MST_SECOND)  /* from SIGTERM to SIGKILL */
 #define STOP_NS (2 * MST_SECOND)  /* for a musterd to end its job before the workers are told */
 #define ASK_EVERY_NS (250 * MST_MS)
+#define TELL_EVERY_NS (10 * MST_SECOND) /* that workers have not exited */
+/* --grace auto: for workers after a job that has ended well, and else. */
+#define GRACE_WELL_NS (600 * MST_SECOND)
+#define GRACE_NS (10 * MST_SECOND)
 
 static const unsigned next_legal[] = {
 	[MST_SUPERVISOR_STARTING] = 1u << MST_SUPERVISOR_RUNNING | 1u << MST_SUPERVISOR_CLOSING |
@@ -46,11 +51,26 @@ static const struct mst_job_snapshot *known_job(const struct mst_supervisor *s)
 	return known != NULL ? known : &s->blank;
 }
 
+/* How long processes may take to exit by themselves. */
+static uint64_t grace_ns(const struct mst_supervisor *s)
+{
+	return s->options->grace_ns != 0 ? s->options->grace_ns : GRACE_NS;
+}
+
+/* Of workers, whose programs may still evaluate or save what they have learnt. */
+static uint64_t grace_at_end_ns(const struct mst_supervisor *s)
+{
+	bool well = known_job(s)->job.state == MST_JOB_FINISHED;
+
+	return s->options->grace_ns == 0 && well ? GRACE_WELL_NS : grace_ns(s);
+}
+
 /* Nobody is waited for for ever: SIGTERM at @when, SIGKILL some time later. */
 static void push_from(struct mst_supervisor *s, uint64_t when_ns)
 {
 	s->push_signo = SIGTERM;
 	s->push_ns = when_ns;
+	s->tell_ns = mst_now_ns() + TELL_EVERY_NS;
 }
 
 static bool servers_alive(struct mst_supervisor *s)
@@ -85,7 +105,7 @@ static void close_down(struct mst_supervisor *s)
 	}
 	mst_supervisor_enter(s, MST_SUPERVISOR_CLOSING);
 	bool ends = mst_snapshot_ended(known_job(s)) || s->musterd_told;
-	push_from(s, ends ? now + s->options->grace_ns + saving_ns(s) : now);
+	push_from(s, ends ? now + grace_ns(s) + saving_ns(s) : now);
 }
 
 /* The run is over; the workers still alive are pushed from @when_ns on. */
@@ -125,6 +145,7 @@ void mst_supervisor_ask(struct mst_supervisor *s)
 	if (mst_watch_asking(s->watch))
 		return;
 	s->suspect_asked = s->suspect != NULL;
+	s->asked++;
 	if (mst_watch_ask(s->watch, true) < 0)
 		s->next_ask_ns = MST_NEVER; /* what has come can be read still; reading ends it */
 }
@@ -189,8 +210,9 @@ static void take_snapshot(struct mst_supervisor *s)
 
 	if (s->phase != MST_SUPERVISOR_RUNNING)
 		return;
+	mst_supervisor_ranks_told(s, known);
 	if (mst_snapshot_ended(known)) {
-		end_run(s, now + s->options->grace_ns);
+		end_run(s, now + grace_at_end_ns(s));
 		return;
 	}
 	judge_suspect(s, known);
@@ -262,7 +284,7 @@ static void musterd_ended(struct mst_supervisor *s)
 		if (!servers_alive(s))
 			mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
 	} else if (s->phase == MST_SUPERVISOR_RUNNING) {
-		mst_supervisor_fail(s, mst_now_ns() + s->options->grace_ns,
+		mst_supervisor_fail(s, mst_now_ns() + grace_ns(s),
 				    "musterd %s at version %" PRIu64 ", in the middle of the job",
 				    verdict, known_job(s)->job.version);
 	} else if (s->phase == MST_SUPERVISOR_STARTING) {
@@ -295,12 +317,16 @@ static void worker_ended(struct mst_supervisor *s, const struct mst_child *worke
 		close_down(s);
 	if (s->phase != MST_SUPERVISOR_RUNNING)
 		return;
+	mst_supervisor_rank_ended(s, worker);
+	if (mst_supervisor_rank_again(s, worker))
+		return;
+	last &= mst_supervisor_rank_next(s) == MST_NEVER;
 	if (known_job(s)->job.state == MST_JOB_GATHERING)
 		suspect(s, worker);
 	else
 		name_loss(s, worker);
 	if (last) {
-		s->deadline_ns = mst_now_ns() + s->options->grace_ns;
+		s->deadline_ns = mst_now_ns() + grace_ns(s);
 		s->deadline_why = "all workers have exited, but musterd has not ended the job";
 	}
 }
@@ -341,7 +367,7 @@ static void pass_on(struct mst_supervisor *s)
 	mst_children_signal(mst_supervisor_workers(s), s->workers, s->pass_signo);
 	s->pass_signo = 0;
 	if (s->phase == MST_SUPERVISOR_ENDING)
-		push_from(s, mst_now_ns() + s->options->grace_ns);
+		push_from(s, mst_now_ns() + grace_ns(s));
 }
 
 /* Passed on once; who presses twice does not want to wait. */
@@ -365,7 +391,9 @@ static void interrupt_run(struct mst_supervisor *s, int signo)
 	if (twice)
 		signal_servers(s, SIGKILL);
 	if (s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING)
-		end_run(s, (saves ? s->pass_ns : now) + s->options->grace_ns);
+		end_run(s, (saves ? s->pass_ns : now) + grace_ns(s));
+	else if (s->phase == MST_SUPERVISOR_ENDING && now + grace_ns(s) < s->push_ns)
+		push_from(s, now + grace_ns(s));
 }
 
 static void take_signals(struct mst_supervisor *s)
@@ -378,14 +406,30 @@ static void take_signals(struct mst_supervisor *s)
 	reap(s);
 }
 
+#define LEFT_LEN 512u
+
+/* Workers that go on after the end of the job are waited for, which must not look like a hang. */
+static void tell_left(struct mst_supervisor *s, uint64_t now_ns)
+{
+	char left[LEFT_LEN];
+
+	s->tell_ns = now_ns + TELL_EVERY_NS;
+	uint32_t count = mst_supervisor_ranks_left(s, left, sizeof(left));
+	mst_warn("the job is over, and %u of %u workers have not exited yet: %s; SIGTERM follows "
+		 "in %" PRIu64 " s (--grace)",
+		 count, s->workers, left, (s->push_ns - now_ns + MST_SECOND - 1) / MST_SECOND);
+}
+
 static void push_now(struct mst_supervisor *s)
 {
 	int signo = s->push_signo;
+	char left[LEFT_LEN];
 
 	if (s->phase == MST_SUPERVISOR_ENDING) {
-		mst_warn("%u of %u workers have not exited: sending them SIG%s",
-			 mst_children_alive(mst_supervisor_workers(s), s->workers), s->workers,
-			 sigabbrev_np(signo));
+		uint32_t count = mst_supervisor_ranks_left(s, left, sizeof(left));
+		mst_warn("%u of %u workers have not exited: sending SIG%s to %s; --grace gives "
+			 "them more time",
+			 count, s->workers, sigabbrev_np(signo), left);
 		mst_children_signal(mst_supervisor_workers(s), s->workers, signo);
 	} else {
 		signal_servers(s, signo);
@@ -394,6 +438,22 @@ static void push_now(struct mst_supervisor *s)
 	s->push_ns = mst_now_ns() + TERM_NS;
 	if (s->phase == MST_SUPERVISOR_CLOSING)
 		s->push_ns += saving_ns(s);
+}
+
+/* Before the first signal to them. */
+static bool waits_for_workers(const struct mst_supervisor *s)
+{
+	return s->phase == MST_SUPERVISOR_ENDING && s->push_signo == SIGTERM;
+}
+
+/* Workers that were halted (SIGSTOP) do no last work. */
+static bool waits_in_vain(struct mst_supervisor *s)
+{
+	for (uint32_t rank = 0; rank < s->workers; rank++)
+		if (mst_supervisor_workers(s)[rank].alive &&
+		    !mst_supervisor_workers(s)[rank].stopped)
+			return false;
+	return s->options->grace_ns == 0;
 }
 
 static void keep_time(struct mst_supervisor *s)
@@ -410,6 +470,12 @@ static void keep_time(struct mst_supervisor *s)
 	if ((s->phase == MST_SUPERVISOR_ENDING || s->phase == MST_SUPERVISOR_CLOSING) &&
 	    s->push_signo != 0 && now >= s->push_ns)
 		push_now(s);
+	else if (waits_for_workers(s) && now >= s->tell_ns && waits_in_vain(s))
+		push_now(s);
+	else if (waits_for_workers(s) && now >= s->tell_ns)
+		tell_left(s, now);
+	if (s->phase == MST_SUPERVISOR_RUNNING)
+		mst_supervisor_ranks_start(s, now);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -426,19 +492,32 @@ static void sleep_until_news(struct mst_supervisor *s)
 	uint64_t until = s->deadline_ns, now = mst_now_ns();
 	struct pollfd fd[] = {
 		{ .fd = s->signals->fd, .events = POLLIN },
-		{ .fd = starting ? s->daemon.ready_fd : -1, .events = POLLIN },
+		{ .fd = starting ? s->daemon.fd : -1, .events = POLLIN },
 		{ .fd = s->watching ? mst_watch_fd(s->watch) : -1, .events = POLLIN },
 	};
 
 	if (s->phase == MST_SUPERVISOR_RUNNING)
-		until = earlier(until, earlier(s->next_ask_ns, s->suspect ? s->suspect_ns : until));
+		until = earlier(earlier(until, mst_supervisor_rank_next(s)),
+				earlier(s->next_ask_ns, s->suspect ? s->suspect_ns : until));
 	else if (s->push_signo != 0)
-		until = earlier(until, s->push_ns);
+		until = earlier(until, waits_for_workers(s) ? earlier(s->push_ns, s->tell_ns)
+							    : s->push_ns);
 	if (s->pass_signo != 0)
 		until = earlier(until, s->pass_ns);
 	uint64_t left = now < until ? until - now : 0;
 	int ms = (int)(earlier(left, LOOK_NS) / MST_MS) + (left > 0);
 	(void)poll(fd, sizeof(fd) / sizeof(fd[0]), ms);
+}
+
+static void take_missing(struct mst_supervisor *s)
+{
+	struct mst_ending *e = &s->ending;
+	struct mst_reason what;
+
+	while (mst_daemon_missing(&s->daemon, &what))
+		mst_ending_miss(e, "%s", what.text);
+	if (e->missing_count == 0 && mst_supervisor_musterd(s)->status == MST_EXIT_INCOMPLETE)
+		mst_ending_miss(e, "something that musterd was to write; its log says what");
 }
 
 static void conclude(struct mst_supervisor *s, struct mst_ending *out)
@@ -456,7 +535,9 @@ static void conclude(struct mst_supervisor *s, struct mst_ending *out)
 	e->follower = mst_supervisor_followers(s);
 	e->followers = s->followers;
 	e->worker = mst_supervisor_workers(s);
+	e->course = s->course;
 	e->workers = s->workers;
+	take_missing(s);
 	*out = *e;
 }
 
@@ -479,14 +560,18 @@ int mst_supervisor_new(const struct mst_supervisor_cfg *cfg, struct mst_supervis
 	uint32_t count = options->server.workers, servers = options->server.servers;
 	struct mst_supervisor *s = calloc(1, sizeof(*s) + (servers + count) * sizeof(s->child[0]));
 
-	if (s == NULL)
+	if (s != NULL)
+		s->course = calloc(count, sizeof(s->course[0]));
+	if (s == NULL || s->course == NULL) {
+		free(s);
 		return -ENOMEM;
+	}
 	s->line = cfg->line;
 	s->options = options;
 	s->signals = cfg->signals;
 	s->workers = count;
 	s->followers = servers - 1;
-	s->daemon.ready_fd = -1;
+	s->daemon.fd = -1;
 	s->deadline_ns = MST_NEVER;
 	s->next_ask_ns = MST_NEVER;
 	mst_progress_init(&s->progress, options->quiet);
@@ -510,5 +595,6 @@ void mst_supervisor_free(struct mst_supervisor *s)
 		return;
 	mst_daemon_fini(&s->daemon);
 	mst_watch_close(s->watch);
+	free(s->course);
 	free(s);
 }

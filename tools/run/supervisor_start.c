@@ -30,6 +30,7 @@ static void start_musterd(struct mst_supervisor *s, const char *listen)
 	};
 
 	s->listen = listen;
+	s->port_taken = false;
 	s->deadline_ns = mst_now_ns() + READY_NS;
 	s->deadline_why = "musterd does not say where it listens";
 	if (mst_daemon_start(&s->daemon, mst_supervisor_musterd(s), &cfg, &why) < 0)
@@ -82,19 +83,26 @@ void mst_supervisor_start_musterd(struct mst_supervisor *s)
 		start_musterd(s, choose_address(s));
 }
 
+/* What it has said comes before its end. */
+static bool has_said_taken(struct mst_supervisor *s)
+{
+	return s->port_taken ||
+	       (s->daemon.fd >= 0 &&
+		mst_daemon_ready(&s->daemon, s->address, sizeof(s->address)) == -EADDRINUSE);
+}
+
 void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *verdict)
 {
+	bool taken = has_said_taken(s);
+
 	mst_daemon_fini(&s->daemon);
 	/* Another run may have taken the port between our look and musterd's, and may be over by
 	 * now: whether the port is free again tells nothing. */
-	if (strcmp(s->listen, MST_RUN_LISTEN) == 0 &&
-	    mst_supervisor_musterd(s)->status == MST_SERVER_EXIT_PORT_TAKEN) {
-		mst_info("another process has just taken %s: taking any free port", s->listen);
+	if (taken && strcmp(s->listen, MST_RUN_LISTEN) == 0)
 		start_musterd(s, ANY_PORT);
-	} else {
+	else
 		mst_supervisor_fail(s, 0, "musterd %s before it could listen on %s", verdict,
 				    s->listen);
-	}
 }
 
 /* The user's program, with the environment that tells it which worker it is. */
@@ -126,20 +134,21 @@ static const char *advice(const char *program, int error)
 	return "";
 }
 
-static void start_workers(struct mst_supervisor *s)
+void mst_supervisor_start_rank(struct mst_supervisor *s, uint32_t rank)
 {
 	struct mst_reason cause;
+	int rc = start_worker(s, rank);
 
-	for (uint32_t rank = 0; rank < s->workers; rank++) {
-		int rc = start_worker(s, rank);
+	if (rc < 0)
+		mst_supervisor_fail(s, 0, "cannot start %s as rank %u: %s%s", s->line->program[0],
+				    rank, mst_host_tasks_failed(rc, &cause),
+				    advice(s->line->program[0], rc));
+}
 
-		if (rc < 0) {
-			mst_supervisor_fail(
-				s, 0, "cannot start %s as rank %u: %s%s", s->line->program[0], rank,
-				mst_host_tasks_failed(rc, &cause), advice(s->line->program[0], rc));
-			return;
-		}
-	}
+static void start_workers(struct mst_supervisor *s)
+{
+	for (uint32_t rank = 0; rank < s->workers && s->phase == MST_SUPERVISOR_RUNNING; rank++)
+		mst_supervisor_start_rank(s, rank);
 }
 
 static void start_followers(struct mst_supervisor *s)
@@ -168,6 +177,11 @@ static void musterd_is_up(struct mst_supervisor *s)
 
 	mst_info("musterd listens on %s: %u workers, policy %s", s->address, s->workers,
 		 s->options->server.policy);
+	if (strcmp(s->listen, ANY_PORT) == 0 && strcmp(s->options->server.listen, ANY_PORT) != 0)
+		mst_warn("%s is taken by another process, perhaps another job: this run has %s "
+			 "instead; muster status, finish, policy, ... of this run need that "
+			 "address, typed or in MUSTER_SERVER",
+			 s->options->server.listen, s->address);
 	if (mst_watch_open(s->address, CONNECT_NS, &s->watch, &why) < 0) {
 		mst_supervisor_fail(s, 0, "%s", why.text);
 		return;
@@ -183,11 +197,13 @@ static void musterd_is_up(struct mst_supervisor *s)
 
 void mst_supervisor_take_ready(struct mst_supervisor *s)
 {
-	if (s->phase != MST_SUPERVISOR_STARTING || s->daemon.ready_fd < 0)
+	if (s->phase != MST_SUPERVISOR_STARTING || s->daemon.fd < 0)
 		return;
 	int rc = mst_daemon_ready(&s->daemon, s->address, sizeof(s->address));
 	if (rc == 1) {
 		musterd_is_up(s);
+	} else if (rc == -EADDRINUSE) {
+		s->port_taken = true; /* it is about to exit */
 	} else if (rc < 0) {
 		/* Most likely it is dying: its exit says more. */
 		s->deadline_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;

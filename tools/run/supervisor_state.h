@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the files of the supervisor share: its state, and what they call of one another. Internal to
- * tools/run/supervisor.c and supervisor_start.c.
+ * tools/run/supervisor.c, supervisor_ranks.c and supervisor_start.c.
  */
 #ifndef MST_TOOLS_RUN_SUPERVISOR_STATE_H
 #define MST_TOOLS_RUN_SUPERVISOR_STATE_H
@@ -34,10 +34,12 @@ struct mst_supervisor {
 
 	struct mst_daemon daemon;
 	const char *listen;      /* what musterd was told */
+	bool port_taken;         /* by another process, says musterd */
 	char address[160];       /* where it does listen */
 	struct mst_watch *watch; /* NULL before it is up */
 	bool watching;           /* the connection is of use */
 	uint64_t next_ask_ns;
+	uint64_t asked; /* how many questions have been sent */
 
 	/* A worker that died when the job had not started, as far as was known; NULL: none. The
 	 * next status that is asked for tells whether it had started; without an answer it had not.
@@ -54,6 +56,7 @@ struct mst_supervisor {
 	 * it is sent. 0: none. */
 	int push_signo;
 	uint64_t push_ns;
+	uint64_t tell_ns; /* when it is told next who has not exited; MST_NEVER: it is not */
 
 	/* Musterd has been told to end by a signal that came here. The workers get the signal too,
 	 * when musterd has ended the job, or at pass_ns at the latest. pass_signo is 0 when they
@@ -63,6 +66,7 @@ struct mst_supervisor {
 	uint64_t pass_ns;
 
 	uint32_t workers, followers;
+	struct mst_rank_course *course; /* by rank */
 	/* 0: musterd, the leader; 1 + rank: the workers; 1 + workers + i: followers beside the
 	 * leader. */
 	struct mst_child child[];
@@ -92,11 +96,28 @@ void mst_supervisor_fail(struct mst_supervisor *s, uint64_t when_ns, const char 
 /* Asks musterd for the status, unless an answer is due. */
 void mst_supervisor_ask(struct mst_supervisor *s);
 
+/* supervisor_ranks.c */
+
+/* The process of a rank has ended while the job went on. */
+void mst_supervisor_rank_ended(struct mst_supervisor *s, const struct mst_child *worker);
+/* Is it to be started again? Then it is told, and will be. */
+bool mst_supervisor_rank_again(struct mst_supervisor *s, const struct mst_child *worker);
+/* When a rank is started again next; MST_NEVER: none is. */
+uint64_t mst_supervisor_rank_next(const struct mst_supervisor *s);
+/* Starts those whose time has come. */
+void mst_supervisor_ranks_start(struct mst_supervisor *s, uint64_t now_ns);
+/* musterd has told how the job is. */
+void mst_supervisor_ranks_told(struct mst_supervisor *s, const struct mst_job_snapshot *known);
+/* Names the ranks that have not exited, with their processes: eight at most. Return: how many. */
+uint32_t mst_supervisor_ranks_left(struct mst_supervisor *s, char *out, size_t len);
+
 /* supervisor_start.c: musterd and the workers come up. */
 
 void mst_supervisor_start_musterd(struct mst_supervisor *s);
 /* It died before it had said where it listens: tries another port if this one was taken. */
 void mst_supervisor_restart_musterd(struct mst_supervisor *s, const char *verdict);
+/* Starts the process of a rank. The run is over if it cannot be started. */
+void mst_supervisor_start_rank(struct mst_supervisor *s, uint32_t rank);
 /* Reads what musterd has said; if it is up, starts the workers. */
 void mst_supervisor_take_ready(struct mst_supervisor *s);
 

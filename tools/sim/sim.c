@@ -69,6 +69,8 @@ static int write_csv(const struct mst_sim_line *line, const struct mst_sim_figur
 	int rc = out == NULL || fflush(out) == EOF || ferror(out) ? -errno : 0;
 	if (out != NULL && !to_stdout && fclose(out) == EOF && rc == 0)
 		rc = -errno;
+	if (rc != 0 && to_stdout)
+		mst_exit_told();
 	if (rc != 0)
 		mst_error("cannot write the table to %s: %s", to_stdout ? "standard output" : path,
 			  mst_limit_failed(rc, 0, &(struct mst_reason){ 0 }));
@@ -99,8 +101,8 @@ static int report(const struct mst_sim_line *line, const struct mst_sim_figures 
 		mst_sim_print(line, f, is_stdout(o->json) ? stderr : stdout);
 	if (o->csv != NULL)
 		rc = write_csv(line, f);
-	if (rc == 0 && o->json != NULL)
-		rc = write_json(line, f);
+	if (o->json != NULL && write_json(line, f) != 0)
+		rc = -EIO;
 	return rc;
 }
 
@@ -118,7 +120,7 @@ static int run(const struct mst_sim_line *line)
 		status = own != MST_EXIT_DONE ? own : status;
 	}
 	if (report(line, f) != 0)
-		status = MST_EXIT_FAILED;
+		status = mst_exit_incomplete(status);
 	for (uint32_t i = 0; i < line->job_count; i++)
 		mst_sim_figures_fini(&f[i]);
 	free(f);

@@ -28,13 +28,14 @@ static int print_help(void)
 	return MST_EXIT_DONE;
 }
 
-static void print_job(const struct mst_status *job)
+static void print_job(const struct mst_status *job, const char *address)
 {
-	(void)printf("job %s is %s%s%s: policy %s, %u of %u workers live, version %" PRIu64
+	(void)printf("job %s at %s is %s%s%s: policy %s, %u of %u workers live, version %" PRIu64
 		     "%s, %.0f samples, loss %s\n",
-		     job->job, mst_report_job_state(job->state), job->why[0] != '\0' ? ", " : "",
-		     job->why, mst_report_policy(job).text, job->live, job->workers, job->version,
-		     mst_report_goal(job).text, job->samples, mst_figure_loss(job->loss).text);
+		     job->job, address, mst_report_job_state(job->state),
+		     job->why[0] != '\0' ? ", " : "", job->why, mst_report_policy(job).text,
+		     job->live, job->workers, job->version, mst_report_goal(job).text, job->samples,
+		     mst_figure_loss(job->loss).text);
 	(void)printf("access: %s\n", mst_report_access_means(job->access));
 	if (job->step_mean_ns > 0)
 		(void)printf("step: mean %s, p50 %s, p99 %s, max %s, recently %s%s\n",
@@ -84,12 +85,12 @@ static void print_rank(const struct mst_status_rank *row, bool whole)
 	(void)putchar('\n');
 }
 
-static void print_snapshot(const struct mst_job_snapshot *s)
+static void print_snapshot(const struct mst_job_snapshot *s, const char *address)
 {
 	struct mst_straggler straggler = mst_straggler_find(s);
 	char reason[256];
 
-	print_job(&s->job);
+	print_job(&s->job, address);
 	mst_report_policies(&s->job, stdout);
 	mst_report_metrics(&s->job, stdout);
 	mst_report_state(&s->job, stdout);
@@ -136,10 +137,10 @@ static json_t *snapshot_json(const struct mst_job_snapshot *s)
 	return out;
 }
 
-static int show(const struct mst_job_snapshot *s, const char *json)
+static int show(const struct mst_job_snapshot *s, const char *address, const char *json)
 {
 	if (json == NULL || strcmp(json, "-") != 0)
-		print_snapshot(s);
+		print_snapshot(s, address);
 	if (json == NULL)
 		return 0;
 	json_t *doc = snapshot_json(s);
@@ -148,7 +149,9 @@ static int show(const struct mst_job_snapshot *s, const char *json)
 	return rc;
 }
 
-static int ask_and_show(const char *address, const struct mst_status_options *options)
+/* @shown: were all figures written?
+ * Return: 0: there is a status; or -errno. */
+static int ask_and_show(const char *address, const struct mst_status_options *options, bool *shown)
 {
 	uint64_t deadline = mst_now_ns() + options->timeout_ns;
 	struct mst_watch *watch;
@@ -164,22 +167,24 @@ static int ask_and_show(const char *address, const struct mst_status_options *op
 		rc = mst_watch_await(watch, deadline);
 	if (rc < 0)
 		mst_error("%s: %s", address, mst_watch_error(watch));
-	else
-		rc = show(mst_watch_snapshot(watch), options->json) == 0 ? 0 : -EIO;
+	if (rc > 0)
+		*shown = show(mst_watch_snapshot(watch), address, options->json) == 0;
 	mst_watch_close(watch);
-	return rc;
+	return rc < 0 ? rc : 0;
 }
 
 static int status(const struct mst_status_options *options, const char *typed)
 {
 	char address[MST_ADDRESS_LEN];
+	bool shown = true;
 
 	if (options->help)
 		return print_help();
 	if (mst_address_choose("status", typed, address) != 0 ||
 	    mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;
-	return mst_secure_exit(ask_and_show(address, options));
+	int exit_status = mst_secure_exit(ask_and_show(address, options, &shown));
+	return shown ? exit_status : mst_exit_incomplete(exit_status);
 }
 
 /* Options may stand before the address and after it. @address: NULL: none was typed. */

@@ -35,8 +35,10 @@ static int compose(struct mst_trial_line *line, const struct mst_tune_line *tune
 	if (line->argv == NULL)
 		return -ENOMEM;
 	(void)snprintf(line->option[0], sizeof(line->option[0]), "--policy=%s", line->policy);
-	(void)snprintf(line->option[1], sizeof(line->option[1]), "--grace=%" PRIu64 "ns",
-		       tune->options.grace_ns);
+	(void)snprintf(line->option[1], sizeof(line->option[1]), "--grace=auto");
+	if (tune->options.grace_ns != 0)
+		(void)snprintf(line->option[1], sizeof(line->option[1]), "--grace=%" PRIu64 "ns",
+			       tune->options.grace_ns);
 	line->argv[count++] = "run";
 	memcpy(&line->argv[count], tune->flags, flags * sizeof(line->argv[0]));
 	count += flags;
@@ -141,7 +143,7 @@ static int judge(const struct mst_ending *e, const char *metric, struct mst_tria
 	const struct mst_status_metric *m = find(job, metric);
 	int status = mst_ending_status(e);
 
-	if (status != MST_EXIT_DONE) {
+	if (status != MST_EXIT_DONE && status != MST_EXIT_INCOMPLETE) {
 		blame(e, why);
 		return status;
 	}

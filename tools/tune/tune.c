@@ -45,8 +45,8 @@ static int tell(const struct mst_search *s)
 		mst_error("%s", s->why.text);
 	if (!prints_json(o))
 		mst_tune_print(s, stdout);
-	if (o->json != NULL && write_json(s, o->json) < 0 && s->status == MST_EXIT_DONE)
-		return MST_EXIT_FAILED;
+	if (o->json != NULL && write_json(s, o->json) < 0)
+		return mst_exit_incomplete(s->status);
 	return s->status;
 }
 

@@ -77,6 +77,7 @@ static void part_ended(struct mst_checkpointing *c, bool failed)
 static void begin_part(struct mst_checkpointing *c)
 {
 	c->part_due = false;
+	c->why_not.text[0] = '\0';
 	if (c->saving.spoilt || c->job->plan.server.aggregator.owner == MUSTER_WORKERS_OWN)
 		part_ended(c, c->saving.spoilt);
 	else
@@ -138,7 +139,8 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	return mst_kept_write(kept, m, why);
 }
 
-static void warn(const struct mst_checkpointing *c, uint64_t version, const char *why)
+/* What this server knows of its part says more than what the ledger says of all. */
+static void warn(struct mst_checkpointing *c, uint64_t version, const char *why)
 {
 	bool goes_on = !mst_job_is_over(c->job) && !c->job->stopped;
 	char last[64] = "there is none before";
@@ -148,6 +150,8 @@ static void warn(const struct mst_checkpointing *c, uint64_t version, const char
 			 c->last_version);
 	mst_warn("job \"%s\": no checkpoint of version %" PRIu64 ": %s; %s%s", c->job->o->job,
 		 version, why, goes_on ? "the job goes on, and " : "", last);
+	if (c->why_not.text[0] == '\0')
+		mst_reason_set(&c->why_not, "%s", why);
 }
 
 static void tell_complete(struct mst_checkpointing *c, const struct mst_archive_end *end,
@@ -225,9 +229,11 @@ static void take_end(struct mst_checkpointing *c, uint64_t now_ns)
 		return;
 	c->work = MST_ARCHIVE_RESTS;
 	if (work == MST_ARCHIVE_WRITES) {
-		if (end.error != 0)
+		if (end.error != 0) {
+			c->why_not = end.why;
 			mst_warn("cannot write this server's part of version %" PRIu64 ": %s",
 				 c->saving.version, end.why.text);
+		}
 		part_ended(c, end.error != 0);
 		return;
 	}
@@ -280,6 +286,29 @@ void mst_checkpointing_stops(const struct mst_checkpointing *c, uint64_t newest,
 		 "signal",
 		 c->job->o->job, newest, before,
 		 (double)c->job->o->patience_ns / (double)MST_SECOND);
+}
+
+void mst_checkpointing_ended(struct mst_checkpointing *c, uint64_t newest)
+{
+	if (c->archive != NULL && newest != MST_VERSION_NONE &&
+	    newest > mst_job_first_version(c->job))
+		c->due = newest;
+}
+
+bool mst_checkpointing_is_missing(const struct mst_checkpointing *c, struct mst_reason *out)
+{
+	const char *why = c->why_not.text[0] != '\0' ? c->why_not.text : "it was not made, or not waited for";
+
+	if (mst_job_follows(c->job)) {
+		mst_reason_set(out,
+			       "this server's part of the checkpoint of version %" PRIu64 ": %s",
+			       c->saving.version, why);
+		return c->failed && !c->saving.spoilt;
+	}
+	mst_reason_set(out, "the checkpoint of version %" PRIu64 ": %s", c->due, why);
+	if (c->last_version > 0)
+		mst_reason_add(out, "; the last one is of version %" PRIu64, c->last_version);
+	return c->due != 0 && c->last_version != c->due;
 }
 
 void mst_checkpointing_give_up(const struct mst_checkpointing *c)

@@ -30,6 +30,7 @@ struct mst_checkpointing {
 	struct mst_checkpoint_writing writing;
 	bool report_due; /* it has ended, and the ledger is to be told */
 	bool failed;
+	struct mst_reason why_not; /* why there is no checkpoint of the version saved last; "" */
 
 	/* At the leader. */
 	struct mst_checkpoint_manifest next;    /* of the version that is being saved */
@@ -40,6 +41,7 @@ struct mst_checkpointing {
 	bool next_comes;       /* the ledger has decided another, and has not said so yet */
 	uint64_t begun, ended; /* how many checkpoints */
 	uint64_t last_version; /* the newest checkpoint of this run; 0: none */
+	uint64_t due;          /* the version that the job has ended with; 0: none is to be saved */
 };
 
 /* Zeroed memory is initialised: @job and @archive are set. */
@@ -48,11 +50,17 @@ void mst_checkpointing_fini(struct mst_checkpointing *c);
 void mst_checkpointing_notice(struct mst_checkpointing *c, const struct mst_notice *notice,
 			      uint64_t now_ns);
 void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns);
+/* At the leader: the job has ended with the version @newest, which the ledger has saved, if there is
+ * something to save. */
+void mst_checkpointing_ended(struct mst_checkpointing *c, uint64_t newest);
 /* The server is being stopped, and the job has ended with version @newest: says which checkpoints
  * the server waits for, if any. */
 void mst_checkpointing_stops(const struct mst_checkpointing *c, uint64_t newest, uint64_t now_ns);
 /* The server ends: says which checkpoint is not complete, if one is being written. */
 void mst_checkpointing_give_up(const struct mst_checkpointing *c);
+/* Is the version that the job has ended with not saved? At a follower: its part of the last one.
+ * @out: which, and why, a clause. */
+bool mst_checkpointing_is_missing(const struct mst_checkpointing *c, struct mst_reason *out);
 /* Is a checkpoint being written, as far as this server knows? */
 bool mst_checkpointing_is_busy(const struct mst_checkpointing *c);
 

@@ -8,9 +8,11 @@
  *   see:NAME           questions are answered until there is such a file in HERE, or for a minute
  *   touch:NAME         makes such a file
  *   lose:RANK          that rank is lost from now on
+ *   again:RANK         that rank has another session from now on, and is live
  *   late:RANK          and that one late with half of its gradients
  *   rave               its texts hold what acts on a terminal, and broken UTF-8, from now on
  *   finish fail        the job ends; who watches is told
+ *   miss:WHAT          that was asked for and is missing, which the parent is told
  *   halt:MS            nothing is answered for so long
  *   close              all control connections are closed
  *   stubborn           from now on SIGTERM is ignored
@@ -48,9 +50,9 @@ static struct {
 	enum mst_job_state state;
 	uint32_t workers;
 	uint64_t began_ns;
-	int lost, late; /* ranks, or -1 */
+	int lost, late, again; /* ranks, or -1 */
 	bool raves;
-} fake = { .lost = -1, .late = -1 };
+} fake = { .lost = -1, .late = -1, .again = -1 };
 
 static volatile sig_atomic_t terminated;
 
@@ -124,6 +126,8 @@ static struct mst_status_rank rank_row(uint32_t rank)
 
 	if ((int)rank == fake.lost)
 		row.state = MST_RANK_LOST;
+	if ((int)rank == fake.again)
+		row.incarnation = 2;
 	if ((int)rank == fake.late) {
 		row.counted = row.late = version / 2;
 		row.samples_counted = 320;
@@ -258,6 +262,18 @@ static void touch(const char *name)
 		(void)fclose(f);
 }
 
+static int parent_fd(const char *variable)
+{
+	const char *fd = getenv(variable);
+
+	return fd != NULL ? (int)strtol(fd, NULL, 10) : -1;
+}
+
+static void say_missing(const char *what)
+{
+	(void)dprintf(parent_fd("MUSTER_END_FD"), MST_END_MISSING "%s\n", what);
+}
+
 static void do_word(const char *word, const char *value)
 {
 	int number = (int)strtol(value, NULL, 10);
@@ -277,6 +293,11 @@ static void do_word(const char *word, const char *value)
 		touch(value);
 	} else if (strcmp(word, "lose") == 0) {
 		fake.lost = number;
+	} else if (strcmp(word, "again") == 0) {
+		fake.lost = -1;
+		fake.again = number;
+	} else if (strcmp(word, "miss") == 0) {
+		say_missing(value);
 	} else if (strcmp(word, "late") == 0) {
 		fake.late = number;
 	} else if (strcmp(word, "rave") == 0) {
@@ -332,14 +353,15 @@ static void record_arguments(int argc, char **argv)
 		(void)fclose(f);
 }
 
-static void say_ready(const char *bound)
+static void say_ready(const char *line, const char *bound)
 {
-	const char *fd = getenv("MUSTER_READY_FD");
+	int fd = parent_fd("MUSTER_READY_FD");
 
-	if (fd == NULL)
+	if (fd < 0)
 		return;
-	(void)dprintf((int)strtol(fd, NULL, 10), "listening on %s\n", bound);
-	(void)close((int)strtol(fd, NULL, 10));
+	(void)dprintf(fd, "%s%s\n", line, bound);
+	if (fd != parent_fd("MUSTER_END_FD"))
+		(void)close(fd);
 }
 
 int main(int argc, char **argv)
@@ -352,10 +374,12 @@ int main(int argc, char **argv)
 	fake.workers = (uint32_t)strtoul(argument(argc, argv, "--workers="), NULL, 10);
 	int rc = mst_tcp.listen(argument(argc, argv, "--listen="), NULL, &fake.listen_fd, bound,
 				sizeof(bound));
+	if (rc == -EADDRINUSE)
+		say_ready(MST_READY_TAKEN, "");
 	if (rc < 0)
-		return rc == -EADDRINUSE ? MST_SERVER_EXIT_PORT_TAKEN : MST_SERVER_EXIT_FAILED;
+		return 1;
 	(void)signal(SIGTERM, on_term);
-	say_ready(bound);
+	say_ready(MST_READY_LISTENS, bound);
 	play(script);
 	return 0;
 }

@@ -82,6 +82,14 @@ static void wait_for_lines(size_t count)
 	}
 }
 
+static void stop(void)
+{
+	struct mst_reason missing;
+
+	CU_ASSERT_TRUE(mst_recording_writer_stop(writer, &missing));
+	CU_ASSERT_STRING_EQUAL(missing.text, "");
+}
+
 static void rows_are_lines_behind_a_header(void)
 {
 	begin();
@@ -89,7 +97,7 @@ static void rows_are_lines_behind_a_header(void)
 	put(1, 2500, 1003004, MUSTER_COUNTED);
 	put(0, MST_NEVER, 5000, MUSTER_STALE);
 	put(3, 0, 999, MST_RECORDED_GIVEN_UP);
-	CU_ASSERT_TRUE(mst_recording_writer_stop(writer));
+	stop();
 	char *text = read_file();
 	CU_ASSERT_STRING_EQUAL(text, "rank,version,start_us,ready_us,verdict\n"
 				     "1,7,2.500,1003.004,counted\n"
@@ -107,7 +115,7 @@ static void a_file_that_is_there_is_replaced(void)
 	(void)fputs("something longer than a header line of a recording is", f);
 	(void)fclose(f);
 	CU_ASSERT_EQUAL_FATAL(start(), 0);
-	CU_ASSERT_TRUE(mst_recording_writer_stop(writer));
+	stop();
 	char *text = read_file();
 	CU_ASSERT_STRING_EQUAL(text, "rank,version,start_us,ready_us,verdict\n");
 	free(text);
@@ -122,7 +130,9 @@ static void missing_rows_are_told_in_the_last_line(void)
 		put(i % 4, 0, i, MUSTER_COUNTED);
 	CU_ASSERT_EQUAL_FATAL(start(), 0);
 	wait_for_lines(MST_RECORDING_ROWS + 1);
-	CU_ASSERT_TRUE(mst_recording_writer_stop(writer));
+	struct mst_reason missing;
+	CU_ASSERT_TRUE(mst_recording_writer_stop(writer, &missing));
+	CU_ASSERT_PTR_NOT_NULL(strstr(missing.text, "5 of the 65541 rows of the recording "));
 	char *text = read_file();
 	CU_ASSERT_EQUAL(lines_of(text), MST_RECORDING_ROWS + 2);
 	CU_ASSERT_STRING_EQUAL(strchr(text, '#'), "# 5 rows are missing\n");
@@ -139,7 +149,24 @@ static void a_file_that_cannot_be_opened_is_named(void)
 	(void)snprintf(path, sizeof(path), "%s/pipe", folder.root);
 	CU_ASSERT_EQUAL_FATAL(mkfifo(path, 0600), 0);
 	CU_ASSERT_EQUAL(start(), -ENXIO); /* it has no reader */
-	CU_ASSERT_TRUE(mst_recording_writer_stop(NULL));
+	writer = NULL;
+	stop();
+	end();
+}
+
+/* What the exit status and the summary of a run tell. */
+static void what_a_full_disk_does_not_take_is_missing(void)
+{
+	struct mst_reason missing;
+
+	begin();
+	(void)snprintf(path, sizeof(path), "/dev/full");
+	CU_ASSERT_EQUAL_FATAL(start(), 0);
+	put(0, 0, 1000, MUSTER_COUNTED);
+	put(1, 0, 1000, MUSTER_COUNTED);
+	CU_ASSERT_TRUE(mst_recording_writer_stop(writer, &missing));
+	CU_ASSERT_STRING_EQUAL(missing.text, "2 of the 2 rows of the recording /dev/full: No space "
+					     "left on device");
 	end();
 }
 
@@ -148,6 +175,7 @@ static CU_TestInfo cases[] = {
 	{ "a file that is there is replaced", a_file_that_is_there_is_replaced },
 	{ "missing rows are told in the last line", missing_rows_are_told_in_the_last_line },
 	{ "a file that cannot be opened is named", a_file_that_cannot_be_opened_is_named },
+	{ "what a full disk does not take is missing", what_a_full_disk_does_not_take_is_missing },
 	CU_TEST_INFO_NULL,
 };
 
