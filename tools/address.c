@@ -14,16 +14,36 @@ static bool is_address(const char *text)
 	return text[0] != '\0' && text[0] != ':' && text[strspn(text, "0123456789")] != '\0';
 }
 
+/* What the environment names; NULL: nothing. */
+static const char *environment(void)
+{
+	const char *address = getenv("MUSTER_SERVER");
+
+	return address != NULL && address[0] != '\0' ? address : NULL;
+}
+
 int mst_address_choose(const char *command, const char *typed, char out[MST_ADDRESS_LEN])
 {
-	const char *address = typed != NULL ? typed : getenv("MUSTER_SERVER");
+	const char *address = typed != NULL ? typed : environment();
 
 	if (typed != NULL && !is_address(typed))
 		return mst_refuse(
 			command, "\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
-	if (address == NULL || address[0] == '\0')
+	if (address == NULL)
 		address = MST_ADDRESS_DEFAULT;
 	(void)snprintf(out, MST_ADDRESS_LEN, "%s%s", address,
 		       strchr(address, ':') == NULL ? strrchr(MST_ADDRESS_DEFAULT, ':') : "");
 	return 0;
+}
+
+int mst_address_need(const char *command, const char *example, const char *typed,
+		     char out[MST_ADDRESS_LEN])
+{
+	if (typed == NULL && environment() == NULL)
+		return mst_refuse(command,
+				  "which job? name the address of its server, as in muster %s, or "
+				  "set MUSTER_SERVER; muster run prints it when it starts, and "
+				  "musterd logs it",
+				  example);
+	return mst_address_choose(command, typed, out);
 }

@@ -10,5 +10,10 @@
  * be left out.
  * Return: 0; anything else: what was typed is refused, with a sentence. */
 int mst_address_choose(const char *command, const char *typed, char out[MST_ADDRESS_LEN]);
+/* The same of a command that changes a job: there is no default. Two jobs of one host may both have
+ * been started without an address, and the wrong one must not be changed silently. @example: what
+ * is typed with an address. */
+int mst_address_need(const char *command, const char *example, const char *typed,
+		     char out[MST_ADDRESS_LEN]);
 
 #endif

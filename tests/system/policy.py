@@ -47,7 +47,12 @@ class Job(base.Job):
     def muster(self, command, *words):
         """(exit status, what it printed, its mistake)"""
         done = ask(self.a, command, *words)
-        return done.returncode, done.stdout.strip(), done.stderr.strip()
+        out = done.stdout.strip()
+        if command in ("policy", "rest", "evict") and done.returncode == 0:
+            said = f'{self.address}: job "default": '
+            must(out.startswith(said), f"muster {command}: it is not said which job that was:", out)
+            out = out.removeprefix(said)
+        return done.returncode, out, done.stderr.strip()
 
     def refused(self, *words, says):
         status, out, err = self.muster(*words)

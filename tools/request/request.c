@@ -184,7 +184,7 @@ static int ask_leader(const char *address, const struct mst_message *msg, uint64
 	int rc = exchange(address, msg, timeout_ns, &answer);
 
 	if (rc == 0)
-		(void)puts(answer.text);
+		(void)printf("%s: %s\n", address, answer.text);
 	else
 		mst_error("%s", answer.text);
 	return mst_secure_exit(rc);
@@ -290,9 +290,9 @@ static void list_policies(void)
 
 struct request {
 	const char *name;
-	const char *operands; /* as the usage has them */
-	/* The operand that is no address, and an example; NULL: an address is the only operand. */
-	const char *subject, *example;
+	const char *operands;    /* as the usage has them */
+	const char *subject;     /* the operand that is no address; NULL: there is none */
+	const char *example;     /* what is typed after muster */
 	bool subject_last;       /* it stands after the address */
 	const char *about;       /* ends a sentence of print_help() */
 	void (*more_help)(void); /* NULL: none */
@@ -306,7 +306,7 @@ static const struct request requests[] = {
 	{ .name = "policy",
 	  .operands = "[HOST:PORT] POLICY",
 	  .subject = "policy",
-	  .example = "backup:4",
+	  .example = "policy " MST_ADDRESS_DEFAULT " backup:4",
 	  .subject_last = true,
 	  .about = "to change the policy of its job while it runs. It takes the role of an\n"
 		   "operator.",
@@ -317,7 +317,7 @@ static const struct request requests[] = {
 	{ .name = "rest",
 	  .operands = "RANK [HOST:PORT]",
 	  .subject = "rank",
-	  .example = "3",
+	  .example = "rest 3 " MST_ADDRESS_DEFAULT,
 	  .about = "to go on without the worker of this rank, whose session stays, until it is\n"
 		   "told to return. It takes the role of an operator.",
 	  .table = rest_table,
@@ -326,7 +326,7 @@ static const struct request requests[] = {
 	{ .name = "evict",
 	  .operands = "RANK [HOST:PORT]",
 	  .subject = "rank",
-	  .example = "3",
+	  .example = "evict 3 " MST_ADDRESS_DEFAULT,
 	  .about = "to end the session of the worker of this rank, which is told so. The job goes "
 		   "on\nas after any loss of a worker, and the rank is free for the next that "
 		   "joins. It\ntakes the role of an operator.",
@@ -335,6 +335,7 @@ static const struct request requests[] = {
 	  .fill = fill_evict },
 	{ .name = "finish",
 	  .operands = "[HOST:PORT]",
+	  .example = "finish " MST_ADDRESS_DEFAULT,
 	  .about = "to end its job well, as a worker does with muster_finish(), and waits for the\n"
 		   "end. It takes the role of an operator.",
 	  .table = finish_table,
@@ -360,7 +361,7 @@ const struct mst_option *mst_request_table(const char *command)
 static int print_help(const struct request *r)
 {
 	(void)printf("usage: muster %s [options] %s\n\n"
-		     "Asks the server at HOST:PORT (or MUSTER_SERVER, or " MST_ADDRESS_DEFAULT ")\n"
+		     "Asks the server at HOST:PORT, or at the address in MUSTER_SERVER,\n"
 		     "%s\n\nOptions:\n",
 		     r->name, r->operands, r->about);
 	mst_options_help(r->table, stdout);
@@ -377,8 +378,8 @@ static int take_operands(const struct request *r, const struct mst_operands *ope
 	int last = operands->count - 1, subjects = r->subject != NULL;
 
 	if (operands->count < subjects)
-		return mst_refuse(r->name, "the %s is missing, as in muster %s %s", r->subject,
-				  r->name, r->example);
+		return mst_refuse(r->name, "the %s is missing, as in muster %s", r->subject,
+				  r->example);
 	if (operands->count > subjects + 1)
 		return mst_refuse(r->name, "what is \"%.60s\"? one address at a time",
 				  operands->text[last]);
@@ -396,7 +397,8 @@ static int ask(const struct request *r, const struct mst_operands *operands,
 
 	msg.kind = r->kind;
 	if (take_operands(r, operands, line, &typed) != 0 || r->fill(line, &msg) != 0 ||
-	    mst_address_choose(r->name, typed, address) != 0 || mst_secure_open(&line->tls) != 0)
+	    mst_address_need(r->name, r->example, typed, address) != 0 ||
+	    mst_secure_open(&line->tls) != 0)
 		return MST_EXIT_USAGE;
 	return ask_leader(address, &msg, line->timeout_ns);
 }

@@ -119,8 +119,9 @@ void mst_ending_evicted(struct mst_endings *e, const struct mst_notice *notice, 
 	if (!e->evicts || who.rank != e->who.rank || who.incarnation != e->who.incarnation)
 		return;
 	e->evicts = false;
-	mst_reason_set(&text, "rank %" PRIu32 "%s; whoever may join can take the rank now",
-		       who.rank,
+	mst_reason_set(&text,
+		       "job \"%s\": rank %" PRIu32 "%s; whoever may join can take the rank now",
+		       e->base->job.o->job, who.rank,
 		       notice->evict.why == MST_EVICT_ASKED ? " is evicted"
 							    : "'s session is over already");
 	answer(e, e->evict_requester, 0, text.text, now_ns);

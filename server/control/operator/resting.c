@@ -119,6 +119,7 @@ void mst_resting_taken(struct mst_resting *r, const struct mst_notice *notice, u
 		return;
 	}
 	struct mst_message *m = mst_frontend_draft(&r->base->front, MST_MSG_DONE);
+	mst_reason_set(&text, "job \"%s\": %s", r->base->job.o->job, text.text);
 	snprintf(m->why, sizeof(m->why), "%s", text.text);
 	mst_frontend_send(&r->base->front, c, m);
 }

@@ -79,8 +79,10 @@ static int read_change(const struct mst_job *j, const struct mst_policy_change *
 static void answer(const struct mst_switching *s, struct mst_conn *c, const char *text)
 {
 	struct mst_message *m = mst_frontend_draft(&s->base->front, MST_MSG_DONE);
+	struct mst_reason said;
 
-	snprintf(m->why, sizeof(m->why), "%s", text);
+	mst_reason_set(&said, "job \"%s\": %s", s->base->job.o->job, text);
+	snprintf(m->why, sizeof(m->why), "%s", said.text);
 	mst_frontend_send(&s->base->front, c, m);
 }
 
