@@ -495,8 +495,9 @@ def interrupted_by_parts(a):
         opt = torch.optim.SGD(parts.parameters(), 0.0)
         sync = muster.torch.Sync(parts, opt)
 
-        def backward(factor=1.0):
-            opt.zero_grad()
+        def backward(factor=1.0, zeroes=True):
+            if zeroes:
+                opt.zero_grad()
             x = checkpoint(parts[0], torch.ones(1, 4).requires_grad_(), use_reentrant=True)
             (factor * parts[3](parts[2](stop.apply(parts[1](x))))).sum().backward()
 
@@ -522,13 +523,15 @@ def interrupted_by_parts(a):
                 refused(RuntimeError, sync.step, "the last backward() was interrupted")
                 again()
         must(len(kept) == 8, kept)
+        backward(1000)
+        again()
         backward()
-        refused(RuntimeError, backward, "twice", "no_sync")
+        refused(RuntimeError, lambda: backward(zeroes=False), "twice", "no_sync")
         sync.step()
         return sync.version
 
     with Ranks(a, 1, work) as ranks:
-        check("each gradient is that of the last backward()", ranks.ends() == [10])
+        check("each gradient is that of the last backward()", ranks.ends() == [11])
 
 
 def who_cannot_be_there(a):

@@ -42,17 +42,37 @@ def run(a, ranks, program, *options):
 
 
 def told(samplers, draw):
-    """A step of all ranks: each takes its batch, and all hear who is in the version. Returns what
-    has counted, and what those who were late computed on."""
-    batches = [tuple(sampler.batch()) for sampler in samplers]
+    """A step of all ranks: each takes its batch, or up to three of them, and all hear who is in the
+    version. Returns what has counted, and the first batches of those who were late."""
+    batches = [taken_for_one_step(sampler, draw.choice((1, 1, 2, 3))) for sampler in samplers]
     taken = [sample for batch in batches for sample in batch]
-    must(all(len(batch) == samplers[0].batch_size for batch in batches), "a batch is not whole")
     must(len(set(taken)) == len(taken), "two ranks compute on the same sample:", batches)
     inside = set(draw.sample(range(len(samplers)), draw.randint(1, len(samplers))))
     for sampler in samplers:
-        sampler.version([types.SimpleNamespace(rank=rank) for rank in inside])
+        sampler.version([types.SimpleNamespace(rank=rank, weight=len(batches[rank]))
+                         for rank in inside])
     return ([s for rank in inside for s in batches[rank]],
-            [s for rank, batch in enumerate(batches) if rank not in inside for s in batch])
+            [s for rank, batch in enumerate(batches) if rank not in inside
+             for s in batch[:samplers[0].batch_size]])
+
+
+def taken_for_one_step(sampler, count):
+    """The samples of so many batches, of which a Sync would tell the sampler so."""
+    samples = []
+    for number in range(count):
+        indices, batch = next(iter(sampler)), sampler.batch()
+        must(indices == [i for _, i in batch] and len(batch) == sampler.batch_size,
+             "a batch is not whole")
+        samples += batch
+        sampler.seen()
+        if number < count - 1:
+            sampler.added()
+    sampler.given()
+    sampler.must_be_of(len(samples))
+    sampler.pushed()
+    must(next(iter(sampler)) == [i for _, i in samples[:sampler.batch_size]],
+         "after a step that goes on another batch is next")
+    return tuple(samples)
 
 
 def drawn(sampler_of, workers, draw):

@@ -24,7 +24,14 @@ def trained_later(a):
         model = torch.nn.ModuleDict({n: torch.nn.Linear(3, 1) for n in ("head", "body")})
         model["body"].weight.requires_grad_(False)
         opt = torch.optim.SGD(model["head"].parameters(), 0.25, momentum=0.5)
-        sync = muster.torch.Sync(model, opt)
+        added = []  # to the optimiser, with the next version
+
+        def apply():
+            while added:
+                opt.add_param_group({"params": [added.pop()]})
+            opt.step()
+
+        sync = muster.torch.Sync(model, opt, apply)
 
         def backward():
             opt.zero_grad()
@@ -42,7 +49,7 @@ def trained_later(a):
         refused(ValueError, sync.step, "parameter late.bias", "not there when this Sync was made",
                 "before Sync is made")
         del opt.param_groups[-1], model["late"]
-        opt.add_param_group({"params": [model["body"].bias]})  # it has been in the model from there
+        added.append(model["body"].bias)  # it has been in the model from the start
         model["head"].weight.requires_grad_(False)
         for version in (2, 3, 4):
             must(sync.step().version == version, "it does not go on")

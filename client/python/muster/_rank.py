@@ -8,8 +8,8 @@ import sys
 import warnings
 import weakref
 from collections import deque
-from typing import (Any, Callable, ContextManager, Deque, Iterable, Iterator, List, NamedTuple,
-                    Optional, Set, Tuple)
+from typing import (Any, Callable, ContextManager, Deque, Dict, Iterable, Iterator, List,
+                    NamedTuple, Optional, Tuple)
 
 import torch
 from torch.nn.parallel import DistributedDataParallel
@@ -25,6 +25,8 @@ WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # Where others make versions as fast as this rank applies them, a step returns when it has applied
 # this many times those that were there when it began, and at least so many.
 _CATCHES_UP, _AT_ONCE = 8, 64
+# Of one parameter so many elements are compared, in the first steps, and then in one of so many.
+_PROBE, _EACH = 1 << 14, 16
 _FLUSH_BYTES = 256 << 10  # gradients that are smaller together are handed over in one call
 # What a sentence of the library has in it that is about the model of this rank, or its length.
 _OF_THE_MODEL = ("another model:", "the same model", "table of tensors", "names of tensors",
@@ -47,13 +49,17 @@ class Round:
 
     def __init__(self, ticket: int):
         self.before = ticket  # of the push before it
-        self.given: Set[int] = set()
+        # Gradients that are handed over, by id() of the parameter: the tensor, and the number that
+        # PyTorch counts up with each change of it, at that moment; None: there was none. As long as
+        # a tensor is kept here, no other one has its place in memory.
+        self.given: Dict[int, Optional[Tuple[torch.Tensor, int]]] = {}
         self.slot: Optional[torch.Tensor] = None  # where a device copies gradients to
         self.pieces: List[Tuple[int, int, torch.Tensor]] = []  # whose copies have begun
         self.bytes = 0
         # Pieces with a common event after their copies. They are handed over after the event.
         self.copies: Deque[Tuple[Any, List[Tuple[int, int, torch.Tensor]]]] = deque()
         self.fired = False    # there was a backward()
+        self.told = False     # a second one was refused: gradients are not what was handed over
         self.running = False  # a backward() that hands gradients over has begun, and not ended
         # What it will call, as long as that is there: PyTorch drops it with the backward().
         self.ends: Callable[[], Any] = lambda: None
@@ -64,6 +70,10 @@ class Round:
         self.verdict, self.versions = Verdict.NONE, 0  # of this gradient; since the last step
         self.out: Optional[Outcome] = None
         self.most: Optional[int] = None  # versions, after which the step returns though others wait
+
+
+def _as_it_is(grad: Optional[torch.Tensor]) -> Optional[Tuple[torch.Tensor, int]]:
+    return None if grad is None else (grad, grad._version)
 
 
 class Rank:
@@ -89,6 +99,13 @@ class Rank:
         self._counted = _loader.Counted()
         self._keep_local = False
         self._stale_slot = False  # what was handed over of the contribution is to be given up
+        self._abandoned = 0  # worker.abandoned, without what the program has abandoned itself
+        self._refused = self._given_up = 0  # batches, since the last that has counted
+        self._looks = 0  # at gradients, in step()
+        ddp: Any = self._model if isinstance(self._model, DistributedDataParallel) else None
+        self._in_ddp = ddp is not None
+        # Then all gradients of a bucket are views of one tensor, and are counted as one.
+        self._in_views = self._in_ddp and bool(getattr(ddp, "gradient_as_bucket_view", False))
         self._hooks = Hooks(self._ready, self._bucket_ready, self._begun)
         self._closed = False
         self._why_closed, self._goes_on = "close() was called", f". To go on, make {self._remedy}"
@@ -128,6 +145,8 @@ class Rank:
     # ---- what the two differ in ----
 
     _remedy = ""  # for a program that goes on with one that has left the job
+    _place = ""   # for what a program wants to do to gradients
+    _sampler: Optional[Sampler] = None
 
     def _compared(self) -> str:
         """What has to be the same in all ranks, for a rank that was refused."""
@@ -149,6 +168,8 @@ class Rank:
 
     def _over(self) -> None:
         """The step is over, or has failed."""
+        if self._sampler is not None:
+            self._sampler.settled()
 
     def _check_sampler(self, sampler: Sampler) -> None:
         """ValueError, in words: not with the batches of this one."""
@@ -159,15 +180,47 @@ class Rank:
     def _begun(self) -> None:
         if self._round.running:
             self._forget()
+        elif self._are_gone(self._round):
+            self._give_up_batch()
+        if self._sampler is not None:
+            self._sampler.seen()
+
+    def _is_pending(self) -> bool:
+        """A gradient has been handed in, and its step has raised an error, such as Timeout: what is
+        computed before that step is over is not handed over."""
+        return self._round.handed_in or self._worker.ticket != self._round.before
+
+    def _are_gone(self, this: Round) -> bool:
+        """The program has zeroed gradients that were handed over, by setting them to None."""
+        return bool(this.given) and not self._is_pending() and any(
+            this.given.get(id(p)) is not None and p.grad is None for _, p in self._layout.params)
+
+    def _give_up_batch(self) -> None:
+        this, stale = self._round, self._stale_slot
+        stale |= bool(this.given) or this.running or not this.sound
+        self._given_up += 1
+        self._forget()
+        self._stale_slot = stale
+
+    def _look_for_abandon(self) -> None:
+        """Has the program called worker.abandon() itself?"""
+        if self._worker.abandoned != self._abandoned:
+            self._abandoned = self._worker.abandoned
+            self._given_up += 1
+            self._round = Round(self._worker.ticket)
 
     def _fires(self) -> None:
         """In a backward(). It ends well if what is queued here is called. If that is gone instead,
         this is another backward() than the one that has begun, which was interrupted."""
+        self._look_for_abandon()
         if self._round.running and self._round.ends() is None:
             self._forget()
         this = self._round
         this.fired = True
         if not this.running:
+            if self._sampler is not None:
+                self._sampler.given()
+
             def ends() -> None:
                 self._ends(this)
 
@@ -178,14 +231,21 @@ class Rank:
                 del ends  # which the traceback of an error, or of Ctrl-C, would keep
 
     def _ends(self, this: Round) -> None:
-        """The backward(). The gradients are the user's to change from now on."""
+        """The backward()."""
         this.running = False
         self._device.backward_is_over()
         if this is self._round and not self._closed:
             self._flush()
+            if self._in_ddp:  # which is to copy its buckets to the gradients yet
+                torch.autograd.Variable._execution_engine.queue_callback(lambda: self._note(this))
+
+    def _note(self, this: Round) -> None:
+        for _, p in self._layout.params:
+            if id(p) in this.given:
+                this.given[id(p)] = _as_it_is(p.grad)
 
     def _bucket_ready(self, bucket: Any) -> None:
-        if self.finished or self._closed:
+        if self._stays_here():  # also where an evaluation has let DDP expect another backward()
             return
         names = {id(p): n for n, p in self._layout.params}
         self._fires()
@@ -195,21 +255,32 @@ class Rank:
             self._give(names[id(p)], p, p.grad)
         self._flush()
 
+    def _stays_here(self) -> bool:
+        """In a backward(): its gradients are not to be handed over."""
+        if self._keep_local and self._sampler is not None:
+            self._sampler.added()
+        return self._keep_local or self.finished or self._closed or self._is_pending()
+
     def _ready(self, name: str, p: torch.nn.Parameter) -> None:
-        if self._keep_local or self.finished or self._closed:
+        if self._stays_here():
             return
         self._fires()
         self._give(name, p, p.grad)
 
     def _give(self, name: str, p: torch.nn.Parameter, grad: Optional[torch.Tensor]) -> None:
+        if id(p) in self._round.given:
+            if not self._is_zeroed(p, grad):
+                self._round.running, self._round.told = False, True
+                raise RuntimeError(
+                    f"parameter {name}: backward() has run twice since the last step(), and "
+                    "gradients have not been zeroed: put all but the last into `with no_sync()`")
+            self._give_up_batch()
+            self._fires()
         this = self._round
-        if this.failed is not None:
-            return
         at, n = self._layout.place[id(p)]
-        if id(p) in this.given:
-            this.running = False
-            raise RuntimeError(f"parameter {name}: backward() has run twice since the last step(): "
-                               "put all but the last into `with no_sync()`")
+        if this.failed is not None:
+            this.given[id(p)] = _as_it_is(grad)
+            return
         if grad is None:
             data = self._zeros[:n]
         elif grad.is_sparse:
@@ -220,15 +291,60 @@ class Rank:
             try:
                 data = self._device.fetch(grad, self._wire, lambda: self._slot()[at:at + n])
             except OSError as e:
-                this.failed = e
+                this.failed, this.given[id(p)] = e, _as_it_is(grad)
                 return
         was_sound, this.sound = this.sound, False
-        this.given.add(id(p))
+        this.given[id(p)] = _as_it_is(grad)
         this.pieces.append((at, n, data))
         this.bytes += data.numel() * data.element_size()
         this.sound = was_sound
         if this.bytes >= _FLUSH_BYTES:
             self._flush()
+
+    def _is_zeroed(self, p: torch.nn.Parameter, grad: Optional[torch.Tensor]) -> bool:
+        """A gradient that was handed over is there anew: was it zeroed meanwhile? Else backward()
+        has added to it, which is one change. Where views are counted as one that cannot be told;
+        what is there, a sum, is then handed over in place of what was."""
+        noted = self._round.given[id(p)]
+        if noted is None or grad is None or self._in_views:
+            return True
+        return grad is not noted[0] or grad._version != noted[1] + 1
+
+    def _must_be_as_handed_over(self, this: Round) -> None:
+        """All gradients of this round lie in the slot. PyTorch counts the changes of a tensor, but
+        not those by way of .data: so one parameter is looked at besides, another one each time, in
+        each of the first steps, and later in some."""
+        params = () if this.told else self._layout.params
+        self._looks += 1
+        turn, rest = divmod(self._looks, _EACH)
+        probes = turn == 0 or rest == 0
+        probed = (turn or rest) % len(self._layout.params) if probes else -1
+        for at, (name, p) in enumerate(params):
+            noted = this.given.get(id(p))
+            if noted is None:
+                continue
+            changed = p.grad is not noted[0] or p.grad._version != noted[1]
+            if not changed and at != probed:
+                continue
+            if p.grad is None or not self._is_in_slot(p, p.grad, changed):
+                self._forget()
+                self._over()
+                raise RuntimeError(self._changed(name, p))
+
+    def _is_in_slot(self, p: torch.nn.Parameter, grad: torch.Tensor, whole: bool) -> bool:
+        at, n = self._layout.place[id(p)]
+        n = n if whole else min(n, _PROBE)
+        slot = _tensors.over(self._worker.gradient(), self._wire)
+        return torch.equal(slot[at:at + n], _tensors.flat(grad)[:n].to(self._wire).cpu())
+
+    def _changed(self, name: str, p: torch.nn.Parameter) -> str:
+        if p.grad is None:
+            return (f"rank {self.rank}: the gradient of {name} is gone, which backward() had "
+                    "handed over: zero_grad() comes after step(); sync.abandon() gives a batch up. "
+                    "This one is given up")
+        return (f"rank {self.rank}: the gradient of {name} was changed after backward(), which had "
+                "handed it over by then, so the change would have no effect. "
+                f"{self._place} This batch is given up")
 
     def _slot(self) -> torch.Tensor:
         """All of the slot that this contribution is put in."""
@@ -243,6 +359,7 @@ class Rank:
         """What of the contribution there is."""
         self._device.finish()
         self._worker.abandon()
+        self._abandoned = self._worker.abandoned
         self._stale_slot = False
 
     def _flush(self, wait: bool = False) -> None:
@@ -281,11 +398,31 @@ class Rank:
             with inner:
                 yield
             self._round.fired = True
+            if self._sampler is not None:
+                self._sampler.added()
         except BaseException:
             self._round.running = True  # gradients may have been added to in part
             raise
         finally:
             self._keep_local = before
+
+    def abandon(self) -> None:
+        """Gives up the batch that was computed since the last step(), in part or as a whole, with
+        what no_sync() has added up: nothing of it is handed in, and the gradients are None. The
+        next forward() and backward() begin another one. Its samples are done: a Sampler has other
+        ones in their place. The same is done for a loop that zeroes gradients and goes on with the
+        next batch, without a step(). What a step() has handed in that has raised Timeout counts all
+        the same. Under bsp and others that wait for every rank, a rank that gives up each batch
+        delays all, for musterd --patience at most."""
+        if self.finished:
+            return
+        self._must_be_in()
+        if not self._is_pending():
+            self._give_up_batch()
+            for _, p in self._layout.params:
+                p.grad = None
+            if self._sampler is not None:
+                self._sampler.abandoned()
 
     def check(self) -> bool:
         """Between micro-batches, all but the last in no_sync(): is it worth while to go on with
@@ -306,8 +443,10 @@ class Rank:
     def _hand_in(self, samples: float) -> None:
         if self._worker.ticket != self._round.before:
             return  # Ctrl-C came when the push was over
+        self._look_for_abandon()
         if self._round.running:
             self._forget()
+            self._over()
             raise RuntimeError("the last backward() was interrupted, or raised an error: "
                                "zero_grad(), and forward and backward() again")
         if not self._round.sound:  # Ctrl-C came in this function; all is still in the gradients
@@ -318,11 +457,14 @@ class Rank:
             # Before torch 2.1 the hooks of a parameter that was moved are not called.
             for name, p in self._layout.params:
                 self._layout.must_be_there(name, p)
-            raise RuntimeError("step() without a backward() since the last step(), or the type of "
-                               f"parameters has changed since this {type(self).__name__} was made")
+            raise RuntimeError("step() without a backward() since the last step(), or since the "
+                               "batch was given up; or the type of parameters has changed since "
+                               f"this {type(self).__name__} was made")
         if this.gave_up or not this.fired:
             self._give_up()
             return
+        if self._sampler is not None:
+            self._sampler.must_be_of(samples)
         this.sound = False
         for name, p in self._layout.params:
             if id(p) not in this.given:
@@ -332,17 +474,29 @@ class Rank:
             this.pieces.append((self._layout.trained, rest, self._zeros))
         self._flush(wait=True)
         if this.failed is None:
+            self._must_be_as_handed_over(this)
             try:
                 self._device.give_back()
                 self._push(samples)
+                if self._sampler is not None:
+                    self._sampler.pushed()
             except OSError as e:
                 this.failed = e
         if this.failed is not None:
             self._device.finish()
             self._forget()
-            self._stale_slot = not isinstance(this.failed, NotFinite)
-            self._over()
             failed, this.failed = this.failed, None
+            self._stale_slot = not isinstance(failed, (NotFinite, Busy))
+            if isinstance(failed, Busy):
+                # The job has ended; or servers that ask for what is ready have been told of each
+                # batch that was given up that there is none. Either way they have something to say.
+                self._round.gave_up = True
+                return
+            if isinstance(failed, NotFinite):
+                self._refused += 1
+                if self._sampler is not None:
+                    self._sampler.refused(str(failed))
+            self._over()
             try:
                 raise failed
             finally:
@@ -367,11 +521,19 @@ class Rank:
         try:
             return self._steps(samples)
         except (SessionLost, JobFailed) as e:
-            self._why_closed = str(e)
+            self._why_closed = str(e) + self._given_up_so_far()
+            e.args = (e.errno, self._why_closed)
             if isinstance(e, JobFailed):
                 self._goes_on = ""
             self._leave()
             raise
+
+    def _given_up_so_far(self) -> str:
+        """What the server cannot know, for which it has seen a rank that makes no steps."""
+        some = [f"{count} {what}" for count, what in (
+            (self._refused, "of its gradients were not finite"),
+            (self._given_up, "of its batches were given up")) if count > 0]
+        return f" (since the last that has counted, {' and '.join(some)})" if some else ""
 
     def _steps(self, samples: float) -> Step:
         this = self._round
@@ -394,6 +556,8 @@ class Rank:
                 break
             this.out = None
         self._over()
+        if this.verdict == Verdict.COUNTED:
+            self._refused = self._given_up = 0
         self.finished = this.out.finished
         if self.finished:
             self._ended(this.out)

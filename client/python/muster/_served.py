@@ -58,6 +58,8 @@ class Served(Rank):
 
     _owner = "servers"
     _remedy = "another Served of the same model, which takes the newest parameters"
+    _place = ("Clipping is Served(model, clip=...); what else is to be done to a gradient is done "
+              "to the loss.")
 
     def __init__(self, model: torch.nn.Module, *, copy: bool = True, scale: Optional[Scale] = None,
                  clip: float = 0.0, wire: str = "f32", server: Optional[str] = None,
@@ -110,8 +112,10 @@ class Served(Rank):
         again goes on with the same step; errors that end the job, or this session: then it has left
         the job, and another Served takes the newest parameters. Ctrl-C never leaves parameters of
         two versions, unless it comes twice.
-        Gradients have been copied when backward() is over: clipping them afterwards changes
-        nothing (clip). They stay as they are, so zero them before the next backward()."""
+        Gradients have been handed over when backward() is over; one that was changed since is
+        refused (RuntimeError), for that would have no effect: see clip. They stay as they are, so
+        zero them before the next backward(). After an error that does not end the session the loop
+        may go on with the next batch: what was not handed in is given up then, as by abandon()."""
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())
         return self._step(samples)

@@ -7,14 +7,14 @@ import errno
 import os
 import secrets
 import warnings
-from typing import Any, Callable, Dict, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
 from . import _claim, _signals, _state, _tensors
 from ._rank import Rank, Round, Step
-from ._rate import Rate
 from ._sampler import Sampler
+from ._watch import Watch, names_of
 from .worker import Agreement, Busy, Error, Outcome, Part, Stale, Verdict
 
 
@@ -33,7 +33,9 @@ class Sync(Rank):
     opt: the optimiser. step: what applies one version, with every gradient set to the version's
     mean; opt.step by default. It clips, schedules and calls opt.step() itself, and is called for
     every version in order, in a late rank several times in one sync.step(). What it does must
-    depend on the gradients and on earlier calls alone, for then all ranks stay the same.
+    depend on the gradients and on earlier calls alone, for then all ranks stay the same. opt.step()
+    is called there alone; elsewhere it is refused, as are parameter groups that were changed
+    elsewhere.
     scheduler: one whose place belongs to the state, such as step() moves. sampler: a Sampler, such
     as loader.batch_sampler.
     state: (get, set) in place of all that is named above but the sampler: get() returns what a rank
@@ -41,6 +43,8 @@ class Sync(Rank):
     dicts, and set(tree) makes it so.
     wire: "f32", "bf16" or "f16", how gradients travel. lr_scale: multiply the learning rate of each
     opt.step() by the version's orders.lr_scale (musterd --lr-scale); else it is the user's.
+    differ: what in parameter groups this rank has of its own, such as ("lr",): it may be changed at
+    any time, and is kept where this rank takes the state of another.
     server, job, rank, join_timeout, wait_timeout: of Worker.
 
     All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
@@ -60,12 +64,15 @@ class Sync(Rank):
 
     _owner = "workers"
     _remedy = "another Sync of the same model and optimiser, which takes the state of another rank"
+    _place = ("Clipping, unscaling and dividing belong into the function that Sync calls for each "
+              "version, before opt.step(): Sync(model, opt, step=function). There all ranks do the "
+              "same, to the mean. What is this rank's alone is done to its loss.")
 
     def __init__(self, model: torch.nn.Module, opt: torch.optim.Optimizer,
                  step: Optional[Callable[[], Any]] = None, *, scheduler: Optional[Any] = None,
                  sampler: Any = None,
                  state: Optional[Tuple[Callable[[], Any], Callable[[Any], Any]]] = None,
-                 wire: str = "f32", lr_scale: bool = False,
+                 wire: str = "f32", lr_scale: bool = False, differ: Sequence[str] = (),
                  server: Optional[str] = None, job: Optional[str] = None, rank: int = -1,
                  join_timeout: float = 60.0, wait_timeout: Optional[float] = None):
         if sampler is not None and not isinstance(sampler, Sampler):
@@ -75,9 +82,9 @@ class Sync(Rank):
         super().__init__(model, wire, [] if sampler is None else [repr(sampler)])
         self._opt = opt
         self._check_optimizer()
-        self._rate: Optional[Rate] = None
+        names_of(opt, differ)
         self._apply = step or (lambda: opt.step())
-        self._sampler: Optional[Sampler] = sampler
+        self._sampler = sampler
         whole = _state.Whole(self._bare, opt, scheduler)
         self._get: Callable[[], Any] = state[0] if state else whole.get
         self._set: Callable[[Any], Any] = state[1] if state else whole.set
@@ -95,8 +102,8 @@ class Sync(Rank):
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,
                                   wait_timeout=wait_timeout, start_version=self._before)
-        if lr_scale:
-            self._rate = Rate(opt)
+        self._scales = lr_scale
+        self._watch = Watch(opt, differ, scheduler)
         self._begin()
 
     def _compared(self) -> str:
@@ -130,6 +137,7 @@ class Sync(Rank):
             raise ValueError(f"rank {self.rank}: parameter {what}, so each rank would have another "
                              "one: what is ever to be trained requires a gradient, and is in the "
                              "model, before Sync is made, and may be frozen afterwards")
+        self._watch.must_be_as_seen(self.rank, self.version)
 
     def _start(self) -> None:
         if self._sampler is not None:
@@ -206,19 +214,19 @@ class Sync(Rank):
         that is applied in part: it is raised when step has been called, or, if it comes twice, this
         Sync is of no use any more, as when step or set has raised an error, or the session is lost:
         it leaves the job, and another one, made anew, takes the state of another rank.
-        Gradients have been copied when backward() is over, and may be changed, on a GPU by what
-        comes after it on the same stream; but that of a parameter which the last backward() did
-        not reach is copied here."""
+        Gradients have been handed over when backward() is over; one that was changed since is
+        refused (RuntimeError), for that would have no effect. That of a parameter which the last
+        backward() did not reach, or a backward() in no_sync() alone, is read here.
+        After an error that does not end the session the loop may go on with the next batch: what
+        was not handed in is given up then, as by abandon()."""
         if self.finished:
             return Step(Verdict.NONE, self.version, 0, ())
         self._must_be_whole()
         self._agree()
         self._stepped = True
-        return self._step(samples)
-
-    def _over(self) -> None:
-        if self._sampler is not None:
-            self._sampler.settled()
+        done = self._step(samples)
+        self._watch.refuses = not self.finished
+        return done
 
     def _next(self) -> Outcome:
         while True:
@@ -234,11 +242,13 @@ class Sync(Rank):
         if out.fresh and out.result is not None and out.version != self.version:
             with self._becomes(out.version):
                 self._set_gradients(out)
-                if self._rate is not None:
-                    self._rate.scale = out.lr_scale
+                if self._scales:
+                    self._watch.scale = out.lr_scale
                 if self._sampler is not None:
                     self._sampler.version(out.set)
-                self._apply()
+                with self._watch.applies():
+                    self._apply()
+                self._watch.look()
                 this.versions += 1
                 self._states = 0
                 self._counted.add(out.set, self.rank)
@@ -286,7 +296,11 @@ class Sync(Rank):
         with self._becomes(version):
             if self._sampler is not None:
                 self._sampler.load_state_dict(read["sampler"])
+            own = self._watch.own()
             self._set(read["state"])
+            self._watch.keep(own)
+            if self._stepped:
+                self._watch.look()
 
     def _offer_state(self) -> None:
         """If a rank wants a state. That nobody hears of an error here would be wrong, and so would
@@ -387,8 +401,8 @@ class Sync(Rank):
         return self._before
 
     def close(self) -> None:
-        """Leaves the job, and takes the hooks off the model and the scale off opt.step, which then
-        are as they were before. Dropping a Sync does the same."""
-        if self._rate is not None:
-            self._rate.remove()
+        """Leaves the job, and takes the hooks off the model and the wrapper off opt.step, which
+        then are as they were before. Dropping a Sync does the same."""
+        if hasattr(self, "_watch"):
+            self._watch.remove()
         super().close()

@@ -285,6 +285,7 @@ class Worker:
             start_version=_arguments.whole("start_version", start_version, 0, _U64))
         self._pid, self._lock, self._woken = os.getpid(), threading.Lock(), False
         self._finished = False  # an outcome has said so
+        self._abandoned = 0
         self._results: Lease = Lease()
         self._gradients: Lease = Lease()
         self._answer: Optional[_Answer] = None  # an outcome, or a state
@@ -491,7 +492,13 @@ class Worker:
         result's view stays: nothing is asked for before wait(). Where check() says HAND_IN, this
         tells the servers that there is nothing, which takes a number among the tickets."""
         self._gradients.end()
+        self._abandoned += 1
         self._call(lib.muster_abandon)
+
+    @property
+    def abandoned(self) -> int:
+        """How often abandon() was called: what had been handed over before that is gone."""
+        return self._abandoned
 
     def check(self) -> Hint:
         """A hint for a busy worker; any thread, at any moment."""

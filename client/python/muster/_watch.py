@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: MIT
+"""An optimiser in a job: when its steps are made, at which rate, and what else changes it."""
+from __future__ import annotations
+
+import contextlib
+import gc
+import types
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+
+import torch
+
+_SCHEDULED = ("lr", "momentum", "betas")  # what schedulers of PyTorch change
+_Group = Tuple[int, Dict[str, Any]]  # how many parameters, and the rest of a parameter group
+
+
+def names_of(opt: torch.optim.Optimizer, differ: Sequence[str]) -> Tuple[str, ...]:
+    """differ, as a tuple. ValueError, in words: parameter groups have no such value."""
+    names = (differ,) if isinstance(differ, str) else tuple(differ)
+    there = sorted({key for g in opt.param_groups for key in g} - {"params"})
+    for name in names:
+        if name not in there:
+            raise ValueError(f"differ has {name!r}, and what parameter groups of this optimiser "
+                             f"have is {', '.join(there)}")
+    return names
+
+
+class Watch:
+    """From its making until remove(): opt is then as it was before. If something has wrapped
+    opt.step since, the wrapper of this class stays below it, and does nothing.
+
+    Each opt.step() is made with the learning rates times `scale`, and is refused but in applies().
+    differ: what in parameter groups may be another value in each rank. scheduler: its place may not
+    change between versions either."""
+
+    def __init__(self, opt: torch.optim.Optimizer, differ: Sequence[str] = (),
+                 scheduler: Optional[Any] = None):
+        self.scale, self.refuses = 1.0, True
+        self._opt, self._before, self._plain = opt, vars(opt).get("step"), opt.step
+        self._differ = names_of(opt, differ)
+        self._scheduler = scheduler
+        self._seen: Optional[Tuple[Any, List[_Group]]] = None
+
+        def watched(_: Any, *args: Any, **kwargs: Any) -> Any:
+            return self._step(*args, **kwargs)
+
+        watched.__dict__.update(getattr(self._plain, "__dict__", {}))  # of schedulers
+        self._ours = types.MethodType(watched, opt)
+        opt.step = self._ours  # type: ignore[assignment, method-assign]
+
+    def _step(self, *args: Any, **kwargs: Any) -> Any:
+        if self.refuses:
+            raise RuntimeError(
+                "opt.step() was called beside sync.step(), which calls it for each version: so "
+                "this rank would make a step that the others do not make. Leave opt.step() out; or, "
+                "where more belongs to a step, put all of it in the function that Sync calls for "
+                "each version, Sync(model, opt, step=function)")
+        if self.scale == 1.0:
+            return self._plain(*args, **kwargs)
+        rates = [g["lr"] for g in self._opt.param_groups]
+        for g in self._opt.param_groups:
+            g["lr"] = g["lr"] * self.scale
+        try:
+            return self._plain(*args, **kwargs)
+        finally:
+            for g, rate in zip(self._opt.param_groups, rates):
+                g["lr"] = rate
+
+    @contextlib.contextmanager
+    def applies(self) -> Iterator[None]:
+        """A version is applied here."""
+        before, self.refuses = self.refuses, False
+        try:
+            yield
+        finally:
+            self.refuses = before
+
+    def remove(self) -> None:
+        """A second call does nothing."""
+        self.scale, self.refuses = 1.0, False
+        if vars(self._opt).get("step") is not self._ours:
+            return
+        if self._before is None:
+            del self._opt.step
+        else:
+            self._opt.step = self._before  # type: ignore[assignment, method-assign]
+
+    # ---- parameter groups ----
+
+    def look(self) -> None:
+        """Parameter groups and scheduler are as all ranks have them at this version."""
+        self._seen = self._place(), self._now()
+
+    def own(self) -> List[Dict[str, Any]]:
+        """The values that may differ, for keep()."""
+        return [{k: g[k] for k in self._differ if k in g} for g in self._opt.param_groups]
+
+    def keep(self, own: List[Dict[str, Any]]) -> None:
+        for g, values in zip(self._opt.param_groups, own):
+            g.update(values)
+
+    def _place(self) -> Any:
+        return None if "lr" in self._differ else getattr(self._scheduler, "last_epoch", None)
+
+    def _now(self) -> List[_Group]:
+        return [(len(g["params"]), {k: _fixed(v) for k, v in g.items()
+                                    if k != "params" and k not in self._differ})
+                for g in self._opt.param_groups]
+
+    def must_be_as_seen(self, rank: int, version: int) -> None:
+        """Since look(), which comes after each version; ValueError, in words. The first call looks,
+        for what a program does between Sync() and its first step, all ranks do."""
+        if self._seen is None:
+            self.look()
+            return
+        place, groups = self._seen
+        changed = _changed(groups, self._opt.param_groups)
+        if place != self._place():
+            what = f"last_epoch of {type(self._scheduler).__name__}, which is the scheduler,"
+            changed = what, place, self._place(), ""
+        if changed is None:
+            return
+        what, was, now, key = changed
+        who = self._who() if key in _SCHEDULED else ""
+        own = f' Where each rank is to have its own: Sync(..., differ=("{key}",)).' if key else ""
+        raise ValueError(
+            f"rank {rank}: {what} was {was!r} when version {version} had been applied, and is "
+            f"{now!r} now.{who} A rank that is late applies several versions in one sync.step(), "
+            "so what is changed from version to version, as by schedule.step(), is changed in the "
+            "function that Sync calls for each of them, after opt.step(): "
+            f"Sync(model, opt, step=function, scheduler=schedule).{own}")
+
+    def _who(self) -> str:
+        """The schedulers of this optimiser. It costs much, and is for errors."""
+        kinds = tuple(k for k in vars(torch.optim.lr_scheduler).values()
+                      if isinstance(k, type) and k.__module__ == "torch.optim.lr_scheduler")
+        found = sorted({type(o).__name__ for o in gc.get_objects() if issubclass(type(o), kinds)
+                        and vars(o).get("optimizer") is self._opt})
+        return f" {' and '.join(found)} of this optimiser may have done it." if found else ""
+
+
+def _fixed(value: Any) -> Any:
+    """That does not change with the group."""
+    if isinstance(value, torch.Tensor):
+        return value.tolist()
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _changed(was: List[_Group], now: List[Dict[str, Any]]) -> Optional[Tuple[str, Any, Any, str]]:
+    """What has changed, in words; from and to; its name in the group, where it has one. What is new
+    in a group a scheduler has put there when it was made."""
+    if len(was) != len(now):
+        return "the number of parameter groups", len(was), len(now), ""
+    for at, ((count, values), group) in enumerate(zip(was, now)):
+        if count != len(group["params"]):
+            return f"the number of parameters of group {at}", count, len(group["params"]), ""
+        for key, value in values.items():
+            other = group.get(key, value)
+            if other is not value and _fixed(other) != value:
+                return f"{key} of parameter group {at}", value, _fixed(other), key
+    return None
