@@ -51,9 +51,9 @@ class Watch:
         if self.refuses:
             raise RuntimeError(
                 "opt.step() was called beside sync.step(), which calls it for each version: so "
-                "this rank would make a step that the others do not make. Leave opt.step() out; or, "
-                "where more belongs to a step, put all of it in the function that Sync calls for "
-                "each version, Sync(model, opt, step=function)")
+                "this rank would make a step that the others do not make. Leave opt.step() out; "
+                "or, where more belongs to a step, put all of it in the function that Sync calls "
+                "for each version, Sync(model, opt, step=function)")
         if self.scale == 1.0:
             return self._plain(*args, **kwargs)
         rates = [g["lr"] for g in self._opt.param_groups]
