@@ -428,8 +428,8 @@ void *muster_gradient(struct muster *m);
  * before, or a part of @src alone is in registered memory; -EAGAIN no free slot; -EDOM an element
  * is infinite or NaN: the sentence names it and its tensor, and the contribution has been given up
  * as by muster_abandon(), together with the ranges sent before; shared errors.
- * musterd's --guard says which data are looked at: by default those of @src, wherever it lies, and
- * not those of NULL.
+ * musterd's --guard says which data are looked at: by default all; under "worker" those of @src,
+ * wherever it lies, and not those of NULL.
  */
 int muster_push_range(struct muster *m, uint64_t first, uint64_t count, const void *src);
 
@@ -456,9 +456,9 @@ int muster_push_ranges(struct muster *m, const struct muster_piece *pieces, uint
  *       session: by one, and by one more for each pass since the last push (muster_abandon()). 0
  *       once the job is over.
  * Like muster_push_range() it never waits for the server. Return: 0; -EINVAL the weight is no
- * number from 2^-53 to 2^53; -EAGAIN; -EDOM the loss is set and is infinite or NaN, or --guard is
- * full and an element is: the contribution has been given up, there is no ticket, and the next
- * muster_wait() says CANCELLED with ticket 0; shared errors.
+ * number from 2^-53 to 2^53; -EAGAIN; -EDOM the loss is set and is infinite or NaN, or an element
+ * of the rest is (--guard full, the default): the contribution has been given up, there is no
+ * ticket, and the next muster_wait() says CANCELLED with ticket 0; shared errors.
  */
 int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t *ticket);
 

@@ -158,12 +158,13 @@ const struct mst_option mst_server_table[] = {
 	{ .name = "guard",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(guard),
-	  .fallback = "worker",
+	  .fallback = "full",
 	  .choices = "off|worker|full",
-	  .help = "against numbers that are infinite or NaN: worker, workers refuse start states, "
-		  "and gradients that have one as they copy them, and a version that would have "
-		  "one fails the job; full, workers also look at gradients computed in place, "
-		  "which takes a pass over them" },
+	  .help = "against numbers that are infinite or NaN: full, workers refuse start states "
+		  "and gradients that have one, and the job goes on without these; worker, not "
+		  "those gradients that are computed in place, which saves a pass over them: then "
+		  "a version that would have one fails the job; muster bench measures with worker "
+		  "unless told otherwise" },
 	{ .name = "norm-limit",
 	  .kind = MST_OPTION_REAL,
 	  FIELD(norm_limit),

@@ -20,6 +20,7 @@ WORKERS, BAD, COMMITS = 5, 3, 20
 NAN = ["3:nan=6"]
 START = ["0:start_nan=1"]
 OWN = ["ranges=4"]
+COPIES = ["--guard", "worker"]  # looks at what is copied, and not at what is computed in place
 # Not all push at the same time: of two versions in one round of the server nobody sees the first,
 # and what follows a version that nobody saw cannot be computed again.
 APART = ["1:sleep_us=3000", "2:sleep_us=5000", "3:sleep_us=7000", "4:sleep_us=9000"]
@@ -38,17 +39,21 @@ CASES = {
                       r"rank 3: element {at} of the gradient is NaN"),
     "full_own": (["--guard", "full"], NAN + OWN, "goes on",
                  r"rank 3: element {at} of the gradient is NaN"),
+    "default_in_place": ([], NAN, "goes on", r"rank 3: element {at} of the gradient is NaN"),
     "default_own": ([], NAN + OWN, "goes on", r"rank 3: element {at} of the gradient is NaN"),
     "start": ([], START, "goes on", r"rank 0: element {at} of the start state is NaN"),
     "start_workers_own": (["--owner", "workers"], ["owner=workers", *START], "goes on",
                           r"rank 0: element {at} of the start state is NaN"),
     "start_off": (["--guard", "off"], START, "passes", None),
-    "last_commit": (["--commits", "6"], NAN, "fails", r"version 6 of rank .*gradient of rank 3"),
-    "async": (["--policy", "async", "--commits", "1000000"], NAN + APART, "fails",
-              r"version \d+(?: of rank 3)? would not be finite.*gradient of rank 3"),
-    "workers_own": (["--owner", "workers"], ["owner=workers", "start=0", *NAN], "fails",
+    "last_commit": ([*COPIES, "--commits", "6"], NAN, "fails",
                     r"version 6 of rank .*gradient of rank 3"),
-    "bf16": ([], ["type=bf16", *NAN], "fails", r"version 6 of rank .*gradient of rank 3"),
+    "async": ([*COPIES, "--policy", "async", "--commits", "1000000"], NAN + APART, "fails",
+              r"version \d+(?: of rank 3)? would not be finite.*gradient of rank 3"),
+    "workers_own": ([*COPIES, "--owner", "workers"], ["owner=workers", "start=0", *NAN], "fails",
+                    r"version 6 of rank .*gradient of rank 3"),
+    "workers_own_goes_on": (["--owner", "workers"], ["owner=workers", "start=0", *NAN], "goes on",
+                            r"rank 3: element {at} of the gradient is NaN"),
+    "bf16": (COPIES, ["type=bf16", *NAN], "fails", r"version 6 of rank .*gradient of rank 3"),
     # Finite in f32, the whole way; only the result's type cannot hold it.
     "rounding": (["--optimizer", "sgd:lr=1,momentum=0"], ["result_type=f16", "3:big=6"], "fails",
                  r"version 6 of rank .*all gradients in it are finite.*overflows at element {at}"),

@@ -320,6 +320,8 @@ static int parse(struct mst_bench_line *line, int argc, char **argv, struct mst_
 	if (rc == 0)
 		rc = mst_options_init(&line->parsed, mst_passthrough_table(&mst_bench_passthrough),
 				      &line->options);
+	/* Its gradients are finite, and a pass over them is not what it is to measure. */
+	line->options.server.guard = MST_GUARD_WORKER;
 	if (rc == 0)
 		rc = mst_options_argv(&line->parsed, argc, argv, &operand);
 	if (rc < 0)
