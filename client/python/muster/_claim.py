@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import weakref
-from typing import Any, Iterable, List, Tuple
+from typing import Any, Iterable, List, Sequence, Tuple
 
 import torch
 
@@ -51,27 +51,29 @@ def _tensors(name: str, tensors: Iterable[Tuple[str, torch.Tensor]]) -> List[Par
     return [Part(name, _digest(*pieces))] if named else []
 
 
-def _group(name: str, group: Any) -> List[Part]:
-    rest = {k: v for k, v in group.items() if k not in ("params", "lr")}
+def _group(name: str, group: Any, differ: Sequence[str]) -> List[Part]:
+    rest = {k: v for k, v in group.items() if k not in ("params", "lr", *differ)}
     words = ", ".join(f"{k} {v}" for k, v in rest.items() if k != "initial_lr")
-    lr = [_of(f"lr of {name}", group["lr"], group["lr"])] if "lr" in group else []
+    lr = [_of(f"lr of {name}", group["lr"], group["lr"])] if "lr" in group and "lr" not in differ else []
     return lr + [_of(name, rest, words)]
 
 
-def _groups(opt: torch.optim.Optimizer) -> List[Part]:
+def _groups(opt: torch.optim.Optimizer, differ: Sequence[str]) -> List[Part]:
     groups = opt.state_dict()["param_groups"]
-    parts = [part for i, g in enumerate(groups[:_GROUPS]) for part in _group(f"group {i}", g)]
-    return parts + ([_of("groups that follow", groups[_GROUPS:])] if groups[_GROUPS:] else [])
+    parts = [part for i, g in enumerate(groups[:_GROUPS]) for part in _group(f"group {i}", g, differ)]
+    rest = [{k: v for k, v in g.items() if k not in differ} for g in groups[_GROUPS:]]
+    return parts + ([_of("groups that follow", rest)] if rest else [])
 
 
-def of_whole(whole: "_state.Whole") -> List[Part]:
-    """A model, its optimiser, and its scheduler."""
+def of_whole(whole: "_state.Whole", differ: Sequence[str]) -> List[Part]:
+    """A model, its optimiser, and its scheduler. differ: what in parameter groups is not compared;
+    nor is a scheduler, where that is the rate."""
     parts = _tensors("parameters", whole.model.named_parameters())
     parts += _tensors("buffers", whole.model.named_buffers())
-    parts += _groups(whole.opt)
+    parts += _groups(whole.opt, differ)
     parts.append(_of("moments of the optimiser", whole.opt.state_dict()["state"]))
     place = whole.place_of_scheduler()
-    if place is not None:
+    if place is not None and "lr" not in differ:
         parts.append(_of("scheduler", place, f"at step {place.get('last_epoch', '?')}"))
     return parts
 

@@ -48,10 +48,10 @@ class Sync(Rank):
     server, job, rank, join_timeout, wait_timeout: of Worker.
 
     All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
-    constructor waits until all ranks are there, for join_timeout seconds at most. In the first
-    forward() or step() ranks compare their whole states, and all take that of one rank where they
-    differ: of the newest version, and of several the lowest rank. Then it raises
-    Timeout, and this rank has left the job: make another Sync. Buffers go their own way afterwards,
+    constructor waits until all ranks are there, for join_timeout seconds at most. Then it raises
+    Timeout, and this rank has left the job: make another Sync. In the first forward() or step()
+    ranks compare their whole states. Where they differ, all take that of one rank: of the newest
+    version, and of several the lowest rank. Buffers go their own way afterwards,
     as those of BatchNorm do. A parameter that this rank did not use counts as a gradient of zeros.
     In a job that is running, the constructor takes the state of another rank instead: so a rank
     that was killed comes back when it is started again. So does one that has fallen behind the
@@ -97,7 +97,8 @@ class Sync(Rank):
         self._agreed = False  # all ranks are known to begin with the same state
         self._before = _claim.version_of(self._bare)  # versions that this state has from other jobs
         self._parts: Callable[[], List[Part]] = (
-            (lambda: _claim.of_tree(self._get())) if state else lambda: _claim.of_whole(whole))
+            (lambda: _claim.of_tree(self._get())) if state
+            else lambda: _claim.of_whole(whole, names_of(opt, differ)))
         self._states = 0  # that were set, one after the other, since a version was applied
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,

@@ -557,9 +557,9 @@ static bool send_away_and_say_why(struct fake_leader *f)
 
 	if (!fake_greet(f))
 		return false;
-	while (mst_shm.listener->next_request(f->listener, &request) != 0)
+	while (mst_shm.listener->next_request(f->listener, &request, UT_UNREAD) != 0)
 		mst_sleep_ns(MST_MS);
-	if (mst_shm.listener->answer(f->listener, &request, NULL) != 0)
+	if (mst_shm.listener->answer(f->listener, &request, NULL, UT_UNREAD) != 0)
 		return false;
 	mst_sleep_ns(200 * MST_MS);
 	return fake_refuse(f, -ENOTCONN, "an operator has evicted this worker") && fake_stay(f);
