@@ -218,6 +218,7 @@ static int guarded(struct muster *m, int rc)
 {
 	if (rc != -EDOM)
 		return rc;
+	m->worker.refused++;
 	rc = mst_outbound_abandon(&m->outbound);
 	return rc != 0 ? rc : -EDOM;
 }

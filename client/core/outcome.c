@@ -61,6 +61,8 @@ static void give_verdict(struct mst_worker *w, struct muster_outcome *out)
 		out->verdict = t.verdict;
 		out->ticket = t.number;
 		out->counted_in = t.counted_in;
+		if (t.verdict == MUSTER_COUNTED)
+			w->refused = 0;
 	}
 }
 

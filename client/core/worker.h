@@ -95,6 +95,7 @@ struct mst_worker {
 	uint64_t headers; /* number of the last header sent: what LEAVE tells */
 	uint64_t asking;  /* newest ticket that was asked with or after: waited for until judged */
 	bool abandoned;   /* an abandoned contribution is still to be told of */
+	uint64_t refused; /* contributions that were not finite, since the last that counted */
 
 	enum mst_ask_state ask;
 	uint64_t ask_number;

@@ -121,11 +121,24 @@ static int blame_leader(const struct mst_end_cause *e, int error)
 		e->session->job.rank, e->session->job.name, e->session->settings->server, name);
 }
 
+#define REFUSED_LEN 96u
+
+/* The leader has seen a worker that hands nothing in, and cannot know why. */
+static const char *refused(const struct mst_end_cause *e, char *out)
+{
+	out[0] = '\0';
+	if (e->worker->refused > 0)
+		(void)snprintf(out, REFUSED_LEN,
+			       "; since the last that counted, %" PRIu64 " gradient%s not finite",
+			       e->worker->refused, e->worker->refused == 1 ? " was" : "s were");
+	return out;
+}
+
 /* The leader's own words are better than what a link could tell. They may have arrived without
  * having been read, so the connection is read first. */
 int mst_end_cause_tell(const struct mst_end_cause *e)
 {
-	char of[WHOSE_LEN];
+	char of[WHOSE_LEN], more[REFUSED_LEN];
 
 	if (e->session->told.error == 0 && !e->session->told.closed) {
 		(void)mst_control_step(e->session->control, mst_now_ns());
@@ -139,11 +152,12 @@ int mst_end_cause_tell(const struct mst_end_cause *e)
 	if (!leader && leader_is_silent(e, error))
 		return blame_leader(e, error);
 	(void)whose(e, of);
+	(void)refused(e, more);
 	if (own[0] != '\0')
-		return mst_reason_fail(e->failure, error,
-				       "rank %" PRIu32 " in job \"%s\": %s; here: %s%s",
-				       e->session->job.rank, e->session->job.name, said, of, own);
-	return mst_reason_fail(e->failure, error, "rank %" PRIu32 " in job \"%s\": %s%s",
+		return mst_reason_fail(
+			e->failure, error, "rank %" PRIu32 " in job \"%s\": %s; here: %s%s%s",
+			e->session->job.rank, e->session->job.name, said, of, own, more);
+	return mst_reason_fail(e->failure, error, "rank %" PRIu32 " in job \"%s\": %s%s%s",
 			       e->session->job.rank, e->session->job.name,
-			       leader || !names_server(e, error) ? "" : of, said);
+			       leader || !names_server(e, error) ? "" : of, said, more);
 }

@@ -7,7 +7,8 @@ usage: torch_batches.py CASE --musterd MUSTERD --library LIBMUSTER
        torch_batches.py --list
 """
 import contextlib
-import errno
+import os
+import signal
 import warnings
 
 from base import check, main, must
@@ -334,9 +335,6 @@ def counts_what_was_refused(a):
         import muster
         job = Counting(torch, "bare")
 
-        def lost(_):
-            raise muster.SessionLost(errno.ENOTCONN, "rank 0: a step waited for it")
-
         job.backward("nan")
         refused(muster.NotFinite, job.sync.step, "NaN")
         job.zero()
@@ -350,10 +348,10 @@ def counts_what_was_refused(a):
         job.backward(1)
         job.sync.abandon()
         job.backward(1)
-        job.sync.worker.push_ranges = lost
+        os.kill(ranks.server.process.pid, signal.SIGKILL)
         for _ in range(2):
-            refused(muster.SessionLost, job.sync.step, "a step waited for it",
-                    "5 of its gradients were not finite", "1 of its batches were given up")
+            refused(muster.SessionLost, job.sync.step, "since the last that counted, 5 gradients "
+                    "were not finite", "since the last that counted, 1 batch was given up")
         refused(muster.SessionLost, job.sync.abandon, "has left the job")
 
     with Ranks(a, 1, work) as ranks:

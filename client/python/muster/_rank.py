@@ -100,7 +100,7 @@ class Rank:
         self._keep_local = False
         self._stale_slot = False  # what was handed over of the contribution is to be given up
         self._abandoned = 0  # worker.abandoned, without what the program has abandoned itself
-        self._refused = self._given_up = 0  # batches, since the last that has counted
+        self._given_up = 0  # batches, since the last that has counted
         self._looks = 0  # at gradients, in step()
         ddp: Any = self._model if isinstance(self._model, DistributedDataParallel) else None
         self._in_ddp = ddp is not None
@@ -492,10 +492,8 @@ class Rank:
                 # batch that was given up that there is none. Either way they have something to say.
                 self._round.gave_up = True
                 return
-            if isinstance(failed, NotFinite):
-                self._refused += 1
-                if self._sampler is not None:
-                    self._sampler.refused(str(failed))
+            if isinstance(failed, NotFinite) and self._sampler is not None:
+                self._sampler.refused(str(failed))
             self._over()
             try:
                 raise failed
@@ -529,11 +527,11 @@ class Rank:
             raise
 
     def _given_up_so_far(self) -> str:
-        """What the server cannot know, for which it has seen a rank that makes no steps."""
-        some = [f"{count} {what}" for count, what in (
-            (self._refused, "of its gradients were not finite"),
-            (self._given_up, "of its batches were given up")) if count > 0]
-        return f" (since the last that has counted, {' and '.join(some)})" if some else ""
+        """What the server cannot know, for which this rank has made no steps."""
+        if self._given_up == 0:
+            return ""
+        some = "1 batch was" if self._given_up == 1 else f"{self._given_up} batches were"
+        return f"; since the last that counted, {some} given up"
 
     def _steps(self, samples: float) -> Step:
         this = self._round
@@ -557,7 +555,7 @@ class Rank:
             this.out = None
         self._over()
         if this.verdict == Verdict.COUNTED:
-            self._refused = self._given_up = 0
+            self._given_up = 0
         self.finished = this.out.finished
         if self.finished:
             self._ended(this.out)

@@ -3,7 +3,9 @@
  * again", and none that is no errno. */
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 
+#include "client/api/handle.h"
 #include "tests/unit/client/client_case.h"
 #include "tests/ut.h"
 
@@ -60,7 +62,23 @@ static void an_end_is_never_an_invitation_to_call_again(void)
 	}
 }
 
+static void an_end_counts_what_was_refused(void)
+{
+	const float value = NAN;
+
+	error_said = -ESTALE;
+	client_begin(end_on_the_connection);
+	client_handle->session.welcome.guard = MST_GUARD_WORKER;
+	client_handle->worker.refused = 4; /* the leader ends the session when it hears of one */
+	CU_ASSERT_EQUAL(muster_push_range(client_handle, 0, 1, &value), -EDOM);
+	CU_ASSERT_EQUAL(client_wait(), -ESTALE);
+	CU_ASSERT(client_says(muster_error(client_handle), "so it is; since the last that counted, "
+							   "5 gradients were not finite"));
+	client_close();
+}
+
 static CU_TestInfo cases[] = {
+	{ "an end counts what was refused", an_end_counts_what_was_refused },
 	{ "an end is never an invitation to call again",
 	  an_end_is_never_an_invitation_to_call_again },
 	CU_TEST_INFO_NULL,
