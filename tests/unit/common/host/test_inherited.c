@@ -243,9 +243,7 @@ static void a_limit_is_told_with_its_value_and_what_to_do(void)
 {
 	CU_ASSERT_EQUAL(in_child(names_the_length_of_files, NONE_CLOSED), 0);
 	CU_ASSERT_EQUAL(in_child(names_a_refused_call, NONE_CLOSED), 0);
-#ifndef __SANITIZE_ADDRESS__ /* which has more than that */
 	CU_ASSERT_EQUAL(in_child(names_address_space_and_descriptors, NONE_CLOSED), 0);
-#endif
 }
 
 static size_t stack_of_threads(void)
