@@ -531,8 +531,14 @@ static void check_bound(const struct obs_session *s)
 void obs_goes_on(const struct mst_decision *d, const struct mst_record *record)
 {
 	struct obs_session *s = obs_find(d->who.rank, d->who.incarnation);
+	/* It lacks versions that are gone, and keeps what it has, record and all. */
+	bool lacks = d->answer.where == MST_WHERE_KEEP && d->answer.version < d->answer.newest;
 
-	check_pace(d, record);
+	if (lacks && (!obs.finished || obs.plan->owner != MUSTER_WORKERS_OWN))
+		obs_violated("rank %" PRIu32 " is told to keep version %" PRIu64 " of %" PRIu64,
+			     d->who.rank, d->answer.version, d->answer.newest);
+	if (!lacks)
+		check_pace(d, record);
 	if (s == NULL)
 		return;
 	bool judges = is_running() && is_lawful() && s->live;
