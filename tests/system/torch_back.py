@@ -120,6 +120,33 @@ def behind_when_the_job_ends(a):
         must(os.path.getsize(ranks.path("state")) > 0, "there is no state")
 
 
+def outrun_again_and_again(a):
+    """A rank whose state is too old each time that it has taken one says so, more and more rarely,
+    and goes on."""
+    prepare(a)
+
+    def work(rank, ranks):
+        training = Training(rank, ranks)
+        training.step()
+        sync, raw = training.sync, bytes(training.sync._packed_state())
+        sync.worker.take_state = lambda: (sync.version, raw)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            for _ in range(5):
+                sync._come_back()
+            training.step()
+            sync._come_back()
+        del sync.worker.take_state
+        training.step()
+        return [str(w.message) for w in said if "times in a row" in str(w.message)]
+
+    with Ranks(a, 1, work) as ranks:
+        [said] = ranks.ends()
+    check(f"{said}", len(said) == 2 and all(
+        f"the states of other ranks {times} times in a row" in one
+        for times, one in zip((2, 4), said)))
+
+
 def states_that_are_refused(a):
     """In words; the job goes on, and a rank with the right state comes back after that."""
     prepare(a)
@@ -588,7 +615,7 @@ def who_cannot_be_there(a):
 
 CASES, BY_HAND = together(
     coming_back=(frozen_for_longer_than_the_history, behind_when_the_job_ends,
-                 anew_in_one_process, states_that_are_refused),
+                 outrun_again_and_again, anew_in_one_process, states_that_are_refused),
     whole_or_not_at_all=(trees, whole_models, files, ctrl_c_at_any_moment, interrupted_by_parts,
                          who_cannot_be_there))
 main(CASES, "musterd", "library", unlisted=BY_HAND)
