@@ -84,40 +84,55 @@ def frozen_for_longer_than_the_history(a):
 
 
 def behind_when_the_job_ends(a):
-    """A rank that is further back than the history hears of the end without an error. It stays at
-    its version, says so, and can save it; the others have the last one."""
+    """A rank that is further back than the history hears of the end without an error, also where it
+    waits for a state that nobody gives. It stays at its version, says so, and can save it; the
+    others have the last one."""
     prepare(a)
 
-    def work(rank, ranks):
+    def work(rank, ranks, asks_before):
         training = Training(rank, ranks)
+        sync, take = training.sync, training.sync.worker.take_state
         if rank != 2:
-            return training.run(), training.sync.complete, training.sync.version
-        while training.sync.version < 2:
+            if asks_before:
+                sync._offer_state = lambda: None
+            return training.run(), sync.complete, sync.version
+
+        def takes():
+            ranks.tell("takes")
+            return take()
+
+        while sync.version < 2:
             training.step()
+        sync.worker.take_state = takes
         ranks.tell("waits")
         ranks.hear("goes on")
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             training.step()
-        sync = training.sync
         must(sync.finished and training.run() is None, "it has not ended")
         sync.save(ranks.path("state"))
         return [str(w.message) for w in said], sync.complete, sync.version
 
-    with Ranks(a, 3, work, "--policy", "backup:2", *FAR) as ranks:
-        ranks.hear("waits")
-        reaches(ranks, 0, newest(ranks, 2) + 10)
-        ranks.tell("enough")
-        ends = [ranks.end(rank) for rank in (0, 1)]
-        ranks.tell("goes on")
-        said, complete, version = ranks.end(2)
-        said = [one for one in said if "complete is False" in one]
-        last = ends[0][2]
-        check(f"it has version {version} of {last}: {said}", not complete and version < last
-              and len(said) == 1 and f"has ended with version {last}, and its server no longer had "
-              f"the versions after {version}" in said[0])
-        check("the others have it", [end[1:] for end in ends] == [(True, last)] * 2)
-        must(os.path.getsize(ranks.path("state")) > 0, "there is no state")
+    for asks_before in (False, True):
+        with Ranks(a, 3, lambda rank, ranks, before=asks_before: work(rank, ranks, before),
+                   "--policy", "backup:2", *FAR) as ranks:
+            ranks.hear("waits")
+            reaches(ranks, 0, newest(ranks, 2) + 10)
+            if asks_before:
+                ranks.tell("goes on")
+                ranks.hear("takes")
+            ranks.tell("enough")
+            ends = [ranks.end(rank) for rank in (0, 1)]
+            ranks.tell("goes on")
+            said, complete, version = ranks.end(2)
+            must(os.path.exists(ranks.path("takes")) == asks_before, "it has asked for a state")
+            said = [one for one in said if "complete is False" in one]
+            last = ends[0][2]
+            check(f"it has version {version} of {last}: {said}", not complete and version < last
+                  and len(said) == 1 and f"has ended with version {last}, and its server no longer "
+                  f"had the versions after {version}" in said[0])
+            check("the others have it", [end[1:] for end in ends] == [(True, last)] * 2)
+            must(os.path.getsize(ranks.path("state")) > 0, "there is no state")
 
 
 def outrun_again_and_again(a):
@@ -132,19 +147,19 @@ def outrun_again_and_again(a):
         sync.worker.take_state = lambda: (sync.version, raw)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
-            for _ in range(5):
-                sync._come_back()
-            training.step()
-            sync._come_back()
+            for states in (3, 1, 5):
+                for _ in range(states):
+                    sync._come_back()
+                training.step()
         del sync.worker.take_state
         training.step()
         return [str(w.message) for w in said if "times in a row" in str(w.message)]
 
     with Ranks(a, 1, work) as ranks:
         [said] = ranks.ends()
-    check(f"{said}", len(said) == 2 and all(
+    check(f"{said}", len(said) == 3 and all(
         f"the states of other ranks {times} times in a row" in one
-        for times, one in zip((2, 4), said)))
+        for times, one in zip((2, 2, 4), said)))
 
 
 def states_that_are_refused(a):
