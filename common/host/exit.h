@@ -8,19 +8,25 @@
 
 #include <stdio.h>
 
-/* F(name, status, shown, means): the rows are printed in --help, in every manual page and in README.md. */
-#define MST_EXITS(F)                                                                                 \
-	F(DONE, 0, "0",                                                                              \
-	  "done; also a job that a worker or an operator has finished before its goal, which the "   \
-	  "summary tells")                                                                           \
-	F(FAILED, 1, "1",                                                                            \
-	  "failed; also a job with a goal (--commits, --samples) that all workers have left before") \
-	F(USAGE, 2, "2", "wrong usage: nothing was done")                                            \
-	F(INCOMPLETE, 3, "3",                                                                        \
-	  "done, but something that was asked for is missing: the last checkpoint, rows of the "     \
-	  "recording, a file of figures, or what was to be printed; a line on standard error says "  \
-	  "what")                                                                                    \
+/* clang-format off */
+
+/* F(name, status, shown, means): the rows are printed in --help, in every manual page and in
+ * README.md. */
+#define MST_EXITS(F) \
+	F(DONE, 0, "0", \
+	  "done; also a job that a worker or an operator has finished before its goal, which the " \
+	  "summary tells") \
+	F(FAILED, 1, "1", \
+	  "failed; also a job with a goal (--commits, --samples) that all workers have left " \
+	  "before") \
+	F(USAGE, 2, "2", "wrong usage: nothing was done") \
+	F(INCOMPLETE, 3, "3", \
+	  "done, but something that was asked for is missing: the last checkpoint, rows of the " \
+	  "recording, a file of figures, or what was to be printed; a line on standard error " \
+	  "says what") \
 	F(BY_SIGNAL, 128, "128+n", "ended by signal n")
+
+/* clang-format on */
 
 enum mst_exit {
 #define MST_EXIT_NAME(name, status, shown, means) MST_EXIT_##name = (status),

@@ -133,7 +133,7 @@ struct obs_state {
 };
 extern struct obs_state obs;
 
-/* Of a job that is over: a job has failed, too, that all workers have left before its goal. */
+/* The job is over: has it failed? So it has, too, if all workers have left before its goal. */
 static inline bool obs_job_failed(void)
 {
 	bool left = obs.why == MST_FINISH_LEFT && obs.plan->commits > obs.commits;

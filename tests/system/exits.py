@@ -9,6 +9,7 @@ usage: exits.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
 
@@ -58,6 +59,7 @@ def commands(muster):
 def printed(a):
     """Whatever a program prints and a full disk does not take is missing, which its status says."""
     with Things(a) as t:
+        sim = [a.muster, "sim", "-n", "2", "--delay", "exp:20", "--commits", "10"]
         lines = [[a.musterd, "--help"], [a.musterd, "--version"],
                  [a.musterd, "-n", "2", "--print-config"],
                  [a.musterd, "-n", "2", "--budget", "1M"],
@@ -66,9 +68,7 @@ def printed(a):
                  [a.muster, "key", "show", t.path("keys")],
                  [a.muster, "status", t.server.address],
                  [a.muster, "status", t.server.address, "--json", "-"],
-                 [a.muster, "sim", "-n", "2", "--delay", "exp:20", "--commits", "10"],
-                 [a.muster, "sim", "-n", "2", "--delay", "exp:20", "--commits", "10", "--json", "-"],
-                 [a.muster, "sim", "-n", "2", "--delay", "exp:20", "--commits", "10", "--csv", "-"],
+                 sim, [*sim, "--json", "-"], [*sim, "--csv", "-"],
                  [a.muster, "plan", "--trace", t.path("trace")],
                  [a.muster, "plan", "--trace", t.path("trace"), "--json", "-"],
                  [a.muster, "plan", "--trace", t.path("trace"), "--csv", "-"],
@@ -112,7 +112,7 @@ def figures(a):
 
 
 def a_reader_that_closes(a):
-    """Who reads only the first lines has what he wanted: that is not told, but in the status."""
+    """A reader who takes the first lines only has what he wants: only the status tells it."""
     for program in a.musterd, a.muster:
         read, write = os.pipe()
         os.close(read)
@@ -120,6 +120,32 @@ def a_reader_that_closes(a):
             done = run(program, "--help", stdout=pipe, pipes=False)
         check(f"{os.path.basename(program)}: {done.returncode} {done.stderr}",
               done.returncode == 3 and done.stderr == "")
+
+
+def a_server_alone(a):
+    """The status of musterd says what is missing, too: rows, or the last checkpoint. Workers notice
+    nothing, and a job that is interrupted is that."""
+    with Job(a, "--workers", "2", *CALM, "--commits", "20", "--record", "/dev/full") as job:
+        job.work_all(2)
+        check("the workers are through", job.codes(HANG_S) == [0, 0])
+        check("rows are missing", re.search(
+            rf"missing at the end: (\d+) of the \1 rows of the recording /dev/full: {FULL}",
+            ended(job, 3)))
+    for by_signal in False, True:
+        with tempfile.TemporaryDirectory(prefix="muster-test-") as folder:
+            state = os.path.join(folder, "state")
+            with Job(a, "--workers", "2", *CALM, "--state", state) as job:
+                job.work_all(2, "sleep_us=1000", *job.ended_by(0))
+                job.begin()
+                os.rename(state, state + ".gone")
+                if by_signal:
+                    job.server.process.terminate()
+                else:
+                    job.end_job()
+                job.codes(HANG_S)
+                said = ended(job, 128 + signal.SIGTERM if by_signal else 3)
+                check("a checkpoint is missing", re.search(
+                    r"missing at the end: the checkpoint of version \d+: .*No such file", said))
 
 
 def configuration(a):
@@ -267,8 +293,9 @@ def workers_own(a):
                 server.kill()
 
 
-CASES = cases(printed, figures, a_reader_that_closes, configuration, left_before_the_goal,
-              the_run_says_so, finished_by_an_operator, restarted, the_table, workers_own)
+CASES = cases(printed, figures, a_reader_that_closes, a_server_alone, configuration,
+              left_before_the_goal, the_run_says_so, finished_by_an_operator, restarted, the_table,
+              workers_own)
 main(CASES, "musterd", "worker", "muster",
      leave_out=("printed", "figures", "a_reader_that_closes", "configuration", "the_table",
                 "workers_own"),

@@ -211,8 +211,8 @@ def full(a):
     """A disk that is full from the beginning costs the recording, and nothing else."""
     with tempfile.TemporaryDirectory() as folder:
         figures, said = job(a, folder, "bsp", "/dev/full", expect=3)
-        missing = (f"{60 * WORKERS} of the {60 * WORKERS} rows of the recording /dev/full: No space "
-                   "left on device")
+        rows = 60 * WORKERS
+        missing = f"{rows} of the {rows} rows of the recording /dev/full: No space left on device"
         check("what is missing is in the figures", figures["missing"] == [missing])
         check("and in the summary", f"\nmissing: {missing}\n" in said)
         check("all commits are made", figures["commits"] == 60)

@@ -2,8 +2,8 @@
 /*
  * Makes a manual page at build time: manpage [PROGRAM] < FRAME > PAGE. The frame is hand-written;
  * its line @OPTIONS@ becomes the options of PROGRAM, @EXITS@ the exit statuses, @POLICIES@ the
- * policies, @RANK@ the figures of a rank, and so on, from the tables that the program itself reads, so that page and program cannot
- * differ. @VERSION@ is the version.
+ * policies, @RANK@ the figures of a rank, and so on, from the tables that the program itself reads,
+ * so that page and program cannot differ. @VERSION@ is the version.
  */
 #include <stdio.h>
 #include <string.h>

@@ -57,7 +57,7 @@ static uint64_t grace_ns(const struct mst_supervisor *s)
 	return s->options->grace_ns != 0 ? s->options->grace_ns : GRACE_NS;
 }
 
-/* Of workers, whose programs may still evaluate or save what they have learnt. */
+/* The same for workers, whose programs may still evaluate or save what they have learnt. */
 static uint64_t grace_at_end_ns(const struct mst_supervisor *s)
 {
 	bool well = known_job(s)->job.state == MST_JOB_FINISHED;

@@ -297,7 +297,8 @@ void mst_checkpointing_ended(struct mst_checkpointing *c, uint64_t newest)
 
 bool mst_checkpointing_is_missing(const struct mst_checkpointing *c, struct mst_reason *out)
 {
-	const char *why = c->why_not.text[0] != '\0' ? c->why_not.text : "it was not made, or not waited for";
+	bool told = c->why_not.text[0] != '\0';
+	const char *why = told ? c->why_not.text : "it was not made, or not waited for";
 
 	if (mst_job_follows(c->job)) {
 		mst_reason_set(out,

@@ -30,7 +30,7 @@ struct mst_checkpointing {
 	struct mst_checkpoint_writing writing;
 	bool report_due; /* it has ended, and the ledger is to be told */
 	bool failed;
-	struct mst_reason why_not; /* why there is no checkpoint of the version saved last; "" */
+	struct mst_reason why_not; /* why the last save has failed; "" */
 
 	/* At the leader. */
 	struct mst_checkpoint_manifest next;    /* of the version that is being saved */
@@ -41,7 +41,7 @@ struct mst_checkpointing {
 	bool next_comes;       /* the ledger has decided another, and has not said so yet */
 	uint64_t begun, ended; /* how many checkpoints */
 	uint64_t last_version; /* the newest checkpoint of this run; 0: none */
-	uint64_t due;          /* the version that the job has ended with; 0: none is to be saved */
+	uint64_t due;          /* with it the job has ended; 0: nothing is to be saved */
 };
 
 /* Zeroed memory is initialised: @job and @archive are set. */
@@ -50,7 +50,7 @@ void mst_checkpointing_fini(struct mst_checkpointing *c);
 void mst_checkpointing_notice(struct mst_checkpointing *c, const struct mst_notice *notice,
 			      uint64_t now_ns);
 void mst_checkpointing_step(struct mst_checkpointing *c, uint64_t now_ns);
-/* At the leader: the job has ended with the version @newest, which the ledger has saved, if there is
+/* At the leader: the job has ended with the version @newest, which is to be saved if there is
  * something to save. */
 void mst_checkpointing_ended(struct mst_checkpointing *c, uint64_t newest);
 /* The server is being stopped, and the job has ended with version @newest: says which checkpoints

@@ -558,8 +558,8 @@ static void add_loss(const struct mst_job *j, enum mst_finish_why finish, struct
 		mst_reason_add(why, " (%s)", loss);
 }
 
-/* Whoever ends a job before its goal means it, and the sentence says how far it came. Workers that
- * have all left have failed to reach it.
+/* A worker or an operator who ends a job before its goal means it, and the sentence says how far it
+ * came. Workers that have all left have failed to reach it.
  * Return: true: they have. */
 static bool judge_goal(const struct mst_job *j, const struct mst_notice *notice,
 		       struct mst_reason *why)
