@@ -17,7 +17,7 @@ target_link_options(muster PRIVATE -Wl,--version-script=${MUSTER_MAP} -Wl,--no-u
 
 install(TARGETS muster EXPORT musterTargets
 	LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/include/muster/muster.h
+install(FILES ${PROJECT_SOURCE_DIR}/include/muster/muster.h ${PROJECT_SOURCE_DIR}/include/muster/state.h
 	DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/muster)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/README.md
 	DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -33,6 +33,7 @@ mv "$prefix" "$scratch/usr"
 prefix=$scratch/usr
 
 installed include/muster/muster.h >/dev/null
+installed include/muster/state.h >/dev/null
 library=$(installed libmuster.so.0)
 LD_LIBRARY_PATH=$(dirname "$library")
 export LD_LIBRARY_PATH

@@ -212,6 +212,15 @@ def stopped(run, names, ranks):
     return bits(names["model"])
 
 
+def at_the_end(run, names, ranks):
+    os.chdir(ranks.folder)
+    names["sync"] = names["muster"].torch.Sync(names["model"], names["opt"])
+    goes_on(names, 5)
+    run()
+    must(names["sync"].rank > 0 or os.path.exists("model.pt"), "nothing was saved")
+    return bits(names["model"])
+
+
 def adversarial(run, names, ranks):
     nn = names["torch"].nn
     names["critic"], names["maker"] = nn.Linear(6, 1), nn.Linear(8, 6)
@@ -240,6 +249,7 @@ BLOCKS = {
     "opt.zero_grad()": (accumulated, ()),
     "ema = torch.optim.swa_utils.AveragedModel(": (averaged, ()),
     'best, worse, seen = float("inf"), 0, 0': (stopped, ()),
+    "if sync.rank == 0:": (at_the_end, ()),
     'both = torch.nn.ModuleDict({"critic": critic, "maker": maker})': (adversarial, ()),
     "def get():": (with_a_state, ()),
     'sampler = muster.torch.Sampler(len(data), 32, on_late="again")': (sampled, ()),

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The header, the version script and the library name the same functions, and nothing else.
+"""The public headers, the version script and the library name the same functions, and nothing else.
 
-usage: symbols.py HEADER MAP [LIBRARY]
+usage: symbols.py HEADER MAP [LIBRARY]   with all headers beside it
 """
 
 import pathlib
@@ -16,7 +16,8 @@ DECLARED = re.compile(r"\b(muster_\w+)\s*\(")
 
 
 def declared(header):
-    code = tree.code_only(pathlib.Path(header).read_text())
+    code = "".join(tree.code_only(part.read_text())
+                   for part in sorted(pathlib.Path(header).parent.glob("*.h")))
     return set(DECLARED.findall(re.sub(r"\(\s*\*\s*\w+\s*\)", "", code)))
 
 

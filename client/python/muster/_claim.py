@@ -10,7 +10,7 @@ from typing import Any, Iterable, List, Sequence, Tuple
 import torch
 
 from . import _state
-from .worker import Part
+from ._records import Part
 
 _GROUPS = 8  # that have parts of their own; so many parts are left for all else
 _TEXT = 63   # MUSTER_PART_TEXT_MAX
@@ -54,13 +54,15 @@ def _tensors(name: str, tensors: Iterable[Tuple[str, torch.Tensor]]) -> List[Par
 def _group(name: str, group: Any, differ: Sequence[str]) -> List[Part]:
     rest = {k: v for k, v in group.items() if k not in ("params", "lr", *differ)}
     words = ", ".join(f"{k} {v}" for k, v in rest.items() if k != "initial_lr")
-    lr = [_of(f"lr of {name}", group["lr"], group["lr"])] if "lr" in group and "lr" not in differ else []
-    return lr + [_of(name, rest, words)]
+    if "lr" not in group or "lr" in differ:
+        return [_of(name, rest, words)]
+    return [_of(f"lr of {name}", group["lr"], group["lr"]), _of(name, rest, words)]
 
 
 def _groups(opt: torch.optim.Optimizer, differ: Sequence[str]) -> List[Part]:
     groups = opt.state_dict()["param_groups"]
-    parts = [part for i, g in enumerate(groups[:_GROUPS]) for part in _group(f"group {i}", g, differ)]
+    parts = [part for i, g in enumerate(groups[:_GROUPS])
+             for part in _group(f"group {i}", g, differ)]
     rest = [{k: v for k, v in g.items() if k not in differ} for g in groups[_GROUPS:]]
     return parts + ([_of("groups that follow", rest)] if rest else [])
 

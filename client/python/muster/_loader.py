@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Iterable
 
 from ._sampler import Sampler
-from .worker import Share
+from ._records import Share
 
 _VERSIONS = 50  # that a rank has seen before it is said how many of its samples are in them
 

@@ -17,9 +17,9 @@ from torch.nn.parallel import DistributedDataParallel
 from . import _ddp, _device, _loader, _tensors
 from ._hooks import Hooks
 from ._layout import Layout
+from ._records import Hint, Outcome, Share, Verdict
 from ._sampler import Sampler
-from .worker import (Busy, Hint, InvalidArgument, JobFailed, NotFinite, Outcome, SessionLost,
-                     Share, Timeout, Verdict, Worker)
+from .worker import Busy, InvalidArgument, JobFailed, NotFinite, SessionLost, Timeout, Worker
 
 WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # Where others make versions as fast as this rank applies them, a step returns when it has applied

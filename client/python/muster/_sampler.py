@@ -9,7 +9,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Set,
 
 import torch
 
-from .worker import Share
+from ._records import Share
 
 Sample = Tuple[int, int]  # (epoch, index)
 _SAID = 8  # so many batches without a version between them are told of one by one

@@ -11,8 +11,8 @@ import torch
 from . import _signals, _tensors
 from ._layout import Scale
 from ._rank import Rank, Round, Step
+from ._records import Outcome, Verdict
 from ._sampler import Sampler
-from .worker import Outcome, Verdict
 
 
 class Served(Rank):

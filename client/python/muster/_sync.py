@@ -13,9 +13,10 @@ import torch
 
 from . import _claim, _signals, _state, _tensors
 from ._rank import Rank, Round, Step
+from ._records import Agreement, Outcome, Part, Verdict
 from ._sampler import Sampler
 from ._watch import Watch, names_of
-from .worker import Agreement, Busy, Error, Outcome, Part, Stale, Verdict
+from .worker import Busy, Error, Stale
 
 
 def _said(e: Exception) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes as c
-import enum
 import errno
 import operator
 import os
@@ -12,11 +11,11 @@ import select
 import threading
 import time
 import weakref
-from dataclasses import dataclass
-from typing import Any, Callable, Iterable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 
 from . import _arguments, _library
 from ._library import lib
+from ._records import Agreement, Hint, Job, Outcome, Part, Region, Share, Verdict
 from .view import Lease, View, view_of
 
 TYPES = {"f32": 0, "bf16": 1, "f16": 2}
@@ -25,25 +24,6 @@ OWNERS = {"servers": 0, "workers": 1}
 # does not end it.
 _NAP = 0.1
 _I32, _U64 = 2 ** 31 - 1, 2 ** 64 - 1  # the largest of int32_t and of uint64_t
-
-
-class Verdict(enum.IntEnum):
-    """What became of a push."""
-    NONE = 0
-    COUNTED = 1
-    LATE = 2
-    STALE = 3
-    CANCELLED = 4
-    REFUSED = 5
-    OUTLIER = 6
-    DAMAGED = 7
-
-
-class Hint(enum.IntEnum):
-    """What check() advises: go on; hand in what is finished; what is computed cannot count."""
-    GO_ON = 0
-    HAND_IN = 1
-    GIVE_UP = 2
 
 
 class Error(OSError):
@@ -98,78 +78,6 @@ _ERRORS = {errno.EINVAL: InvalidArgument, errno.EDOM: NotFinite, errno.ETIMEDOUT
 
 def _error(code: int, sentence: str) -> Error:
     return _ERRORS.get(-code, Error)(-code, sentence)
-
-
-class Share(NamedTuple):
-    """One rank's part in a version: how many contributions, and the samples in them."""
-    rank: int
-    count: int  # type: ignore[assignment]  # a tuple has count()
-    weight: float
-
-
-class Region(NamedTuple):
-    """Memory of a Worker: a buffer of gradient(), which is writable, or a place of results."""
-    address: int
-    size: int  # bytes
-    writable: bool
-
-
-@dataclass(frozen=True)
-class Job:
-    """The job as this worker joined it; as struct muster_job."""
-    name: str
-    policy: str
-    rank: int
-    incarnation: int
-    workers: int
-    slots: int
-    elems: int
-    lease: float     # seconds
-    patience: float  # seconds
-    first_version: int
-    first_samples: float
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a push, and the version to go on with; as struct muster_outcome."""
-    verdict: Verdict
-    ticket: int
-    counted_in: int
-    version: int
-    fresh: bool
-    finished: bool
-    result: Optional[View]  # read only; valid until the next push without keep, pull or wait
-    set: Tuple[Share, ...]
-    weight: float
-    lr_scale: float
-    local_steps: int
-    alpha: float
-    push_every: int
-    fetch_every: int
-    # The newest version that this worker has heard of: `version`, or a later one. If finished, the
-    # last of the job, which a worker that owns parameters may lack.
-    newest: int
-    more: bool  # another outcome is ready: wait() again at once
-
-
-class Part(NamedTuple):
-    """A part of a worker's state, as struct muster_part: parts of the same name are compared.
-    value: for people, where it is short. kernel: not of the state, but of what computes."""
-    name: str
-    digest: int
-    value: str = ""
-    kernel: bool = False
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """What has come of agree(); as struct muster_agreement."""
-    state: Optional[bytes]  # of another worker, which is to replace the own one
-    version: int
-    source: int  # the rank whose state all begin with
-    why: str
-    kernels_differ: bool
 
 
 class _Opening(threading.Thread):

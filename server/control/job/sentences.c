@@ -202,20 +202,20 @@ void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, cons
 }
 
 /* One of two goals is enough. No version may have been made. */
-bool mst_sentence_short(struct mst_reason *out, uint64_t version, double samples,
-			const struct mst_server_options *o)
+bool mst_sentence_short(struct mst_reason *out, uint64_t version, double samples, uint64_t commits,
+			double of_samples)
 {
 	uint64_t made = version == MST_VERSION_NONE ? 0 : version;
 
-	if ((o->commits == 0 && !(o->samples > 0)) || (o->commits > 0 && made >= o->commits) ||
-	    (o->samples > 0 && samples >= o->samples))
+	if ((commits == 0 && !(of_samples > 0)) || (commits > 0 && made >= commits) ||
+	    (of_samples > 0 && samples >= of_samples))
 		return false;
 	out->text[0] = '\0';
-	if (o->commits > 0)
-		mst_reason_add(out, "%" PRIu64 " of %" PRIu64 " commits", made, o->commits);
-	if (o->samples > 0)
-		mst_reason_add(out, "%s%.0f of %.0f samples", o->commits > 0 ? ", " : "", samples,
-			       o->samples);
+	if (commits > 0)
+		mst_reason_add(out, "%" PRIu64 " of %" PRIu64 " commits", made, commits);
+	if (of_samples > 0)
+		mst_reason_add(out, "%s%.0f of %.0f samples", commits > 0 ? ", " : "", samples,
+			       of_samples);
 	return true;
 }
 

@@ -33,9 +33,10 @@ void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *los
 void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, const char *absent,
 			   const struct mst_server_options *o);
 /* The goal that a job with so many versions and samples has not reached: "10 of 1000 commits".
+ * @commits, @of_samples: the goal; 0: there is none of that kind.
  * Return: false: it has reached its goal, or was given none. */
-bool mst_sentence_short(struct mst_reason *out, uint64_t version, double samples,
-			const struct mst_server_options *o);
+bool mst_sentence_short(struct mst_reason *out, uint64_t version, double samples, uint64_t commits,
+			double of_samples);
 /* Why the job has failed because of an element that is not finite. @ranks: the contributors to that
  * version; "": unknown. @servers: if there is one, the last good version is named too; of several,
  * another may still report an earlier version. */

@@ -565,10 +565,12 @@ static bool judge_goal(const struct mst_job *j, const struct mst_notice *notice,
 		       struct mst_reason *why)
 {
 	bool left = notice->finish.why == MST_FINISH_LEFT;
+	uint64_t commits = j->goal.version != 0 ? j->goal.version : j->o->commits;
 	struct mst_reason got;
 
 	if ((!left && notice->finish.why != MST_FINISH_ASKED) ||
-	    !mst_sentence_short(&got, notice->finish.version, notice->finish.samples, j->o))
+	    !mst_sentence_short(&got, notice->finish.version, notice->finish.samples, commits,
+				j->o->samples))
 		return false;
 	mst_reason_add(why, left ? " before the goal of the job: %s" : " (%s)", got.text);
 	return left;

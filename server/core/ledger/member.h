@@ -64,7 +64,7 @@ struct mst_pending_header {
  * of a version do not depend on who came first (PROTOCOL 5). */
 struct mst_step_sums {
 	double base; /* of base weights */
-	/* Of losses, by mst_loss_share(), and of the samples of which they are the loss. */
+	/* The losses, by mst_loss_share(), and the samples of which they are the loss. */
 	double loss, loss_samples;
 };
 

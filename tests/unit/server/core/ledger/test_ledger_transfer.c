@@ -458,7 +458,7 @@ static void who_has_no_version_when_the_job_ends_is_refused(void)
 	job_close(&j);
 }
 
-/* Of three workers, rank 2 is still at version 0 when the others have made eight. */
+/* Rank 2 of three workers is still at version 0 when the others have made eight. */
 static void begin_slow(struct ledger_job *j)
 {
 	struct mst_ledger_cfg cfg = owns("backup:1", 3);
