@@ -153,13 +153,26 @@ static bool is_settled(struct muster *m)
 	const struct mst_told *told = &m->session.told;
 	struct mst_gift *taken = &m->agreeing.taken;
 
-	if (told->finished)
-		return true; /* nobody begins any more */
 	if (!told->agrees || told->agree.what == MST_AGREE_GIVE)
 		return false;
 	if (told->agree.what == MST_AGREE_DONE || taken->data != NULL)
 		return true;
-	return mst_control_claim(m->session.control, taken);
+	return mst_control_claim(m->session.control, MST_AGREED_GIFT, taken);
+}
+
+/* Can nothing more come of it, for the job has ended? */
+static int look_at_end(struct muster *m)
+{
+	const struct mst_told *told = &m->session.told;
+	bool takes = told->agrees && told->agree.what == MST_AGREE_TAKE;
+
+	if (!told->finished || (takes && !told->closed))
+		return 0;
+	return mst_reason_fail(&m->failure, -ESHUTDOWN,
+			       "rank %" PRIu32
+			       ": the job has ended before this worker had the state "
+			       "that all others have begun with: %s",
+			       m->session.job.rank, told->reason.text);
 }
 
 static int time_is_over(struct muster *m)
@@ -182,6 +195,8 @@ static int await(struct muster *m, const struct muster_claim *mine, const void *
 		int rc = mst_engine_update(&m->engine);
 		if (rc == 0 && is_settled(m))
 			return 0;
+		if (rc == 0)
+			rc = look_at_end(m);
 		if (rc == 0)
 			rc = claim(m, mine);
 		const struct mst_told *told = &m->session.told;

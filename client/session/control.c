@@ -394,17 +394,21 @@ int mst_control_give(struct mst_control *c, const struct mst_gift *gift)
 	return busy ? -EALREADY : 0;
 }
 
-bool mst_control_claim(struct mst_control *c, struct mst_gift *out)
+bool mst_control_claim(struct mst_control *c, uint64_t number, struct mst_gift *out)
 {
 	pthread_mutex_lock(&c->lock);
 	bool whole = c->takes.data != NULL && c->taken == c->takes.bytes;
+	bool fits = (number == MST_AGREED_GIFT) == (c->takes.number == MST_AGREED_GIFT);
 	if (whole) {
-		*out = c->takes;
+		if (fits)
+			*out = c->takes;
+		else
+			free(c->takes.data);
 		c->takes = (struct mst_gift){ 0 };
 		c->taken = 0;
 	}
 	pthread_mutex_unlock(&c->lock);
-	return whole;
+	return whole && fits;
 }
 
 void mst_control_expect(struct mst_control *c, const struct mst_gift *into)

@@ -90,8 +90,10 @@ struct mst_gift {
  * one is still being sent. */
 int mst_control_give(struct mst_control *c, const struct mst_gift *gift);
 /* Hands over the state of another worker that has come as a whole, to be freed by the caller.
- * Return: false: there is none. */
-bool mst_control_claim(struct mst_control *c, struct mst_gift *out);
+ * @number: MST_AGREED_GIFT, or another: any but that.
+ * Return: false: there is none of that kind. One of the other kind is dropped, as nobody waits for
+ * it any more. */
+bool mst_control_claim(struct mst_control *c, uint64_t number, struct mst_gift *out);
 
 /* All of the average with @into->number is to be put into @into->data, which is taken over. The
  * caller asks for it then. */

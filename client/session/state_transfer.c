@@ -173,7 +173,7 @@ int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, st
 			return mst_reason_fail(b->failure, -EINVAL,
 					       "there is no state to take: this worker is not "
 					       "behind (no call has returned -ESTALE)");
-		if (mst_control_claim(b->session->control, out))
+		if (mst_control_claim(b->session->control, MST_AGREED_GIFT + 1, out))
 			return took(b, out);
 		if (slept == -ETIMEDOUT)
 			return time_is_over(b, wait_ns);

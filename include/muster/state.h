@@ -25,7 +25,7 @@ enum muster_part_kind {
 };
 
 /* How many parts a state may have, and how many bytes a name, and a value, of one. */
-#define MUSTER_PARTS_MAX 32u
+#define MUSTER_PARTS_MAX 24u
 #define MUSTER_PART_TEXT_MAX 63u
 
 /* A part of a worker's state. Parts of two workers with the same name are compared. */
@@ -82,7 +82,8 @@ struct muster_agreement {
  * wait_ms. Return: 0; 1 this worker's state is wanted: call again with the state; -EINVAL servers
  * own, muster_start() has not returned 0 yet, something has been pushed, or a part cannot be;
  * -EMSGSIZE the state is larger than musterd --state-max; -ETIMEDOUT and -EINTR call again;
- * -ENOMEM; shared errors.
+ * -ESHUTDOWN the job has ended before that: this worker has no version of it; -ENOMEM; shared
+ * errors.
  */
 int muster_agree(struct muster *m, const struct muster_claim *mine, const void *state,
 		 size_t state_bytes, struct muster_agreement *out);

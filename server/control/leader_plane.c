@@ -283,7 +283,7 @@ static void hear_peers(struct mst_leader_plane *p, uint64_t now_ns)
 	mst_leading_step(&p->leading, now_ns);
 	b->lingered |= !is_saving(p) && mst_leading_has_waited(&p->leading, now_ns);
 	mst_state_transfer_step(&p->state_transfer);
-	mst_agreement_step(&p->workers.agreement, now_ns);
+	mst_workers_agree(&p->workers, now_ns);
 	if (b->job.server != NULL)
 		mst_workers_beat(&p->workers, now_ns);
 }

@@ -21,12 +21,13 @@ BATCH = 4
 class Script:
     """A training script. What a rank does on its own, the cases give."""
 
-    def __init__(self, rank, seed=1, lr=0.1, kind="Adam", own=None, model=None):
+    def __init__(self, rank, seed=1, lr=0.1, kind="Adam", own=None, model=None, wide=5):
         import torch
         self.rank = rank
         torch.manual_seed(seed)
-        self.model = model or torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.BatchNorm1d(5),
-                                                  torch.nn.Linear(5, 2))
+        self.model = model or torch.nn.Sequential(torch.nn.Linear(6, wide),
+                                                  torch.nn.BatchNorm1d(wide),
+                                                  torch.nn.Linear(wide, 2))
         self.opt = getattr(torch.optim, kind)(self.model.parameters(), lr=lr)
         self.sched = torch.optim.lr_scheduler.StepLR(self.opt, 3)
         self.own = own
@@ -117,6 +118,35 @@ def moments_in_one_rank(a):
          "step 3 at rank 0")
 
 
+def a_large_state(a):
+    """It has some MiB, as many parts as there may be, and values that are as long."""
+    import torch
+
+    def work(rank, _):
+        script = Script(rank, wide=60000)
+        for at in range(8):
+            script.opt.add_param_group({"params": [torch.nn.Parameter(torch.zeros(1),
+                                                                      requires_grad=False)],
+                                        "lr": 0.1 * (rank + 1), "note": "n" * 100 + str(at)})
+        return script.joins().trains()
+
+    jobs(a, work, "rank 2 begins with another state than rank 0: lr of group 1", count=3)
+
+
+def a_rate_of_its_own(a):
+    """differ=("lr",): it is kept, with what the scheduler begins with, and nothing else differs."""
+    def work(rank, _):
+        script = Script(rank, lr=0.1 * (rank + 1)).joins(differ=("lr",))
+        script.steps()
+        must(script.sched.base_lrs == [0.1 * (rank + 1)], script.sched.base_lrs)
+        must(script.opt.param_groups[0]["lr"] == script.sched.get_last_lr()[0] < 0.1 * (rank + 1),
+             script.opt.param_groups[0])
+        script.sync.close()
+        return 0
+
+    jobs(a, work)
+
+
 def load_in_one_rank(a):
     """The others take its state, with its moments, its rate and its schedule."""
     prepare(a)
@@ -198,6 +228,34 @@ def a_server_is_lost(a):
               "rank 0 begins with another state than rank 1" in ranks.server.said())
 
 
+def the_job_ends_before_a_rank_begins(a):
+    """It ends in order, with words, and knows that it has no version of the job."""
+    prepare(a)
+    import warnings
+
+    def work(rank, ranks):
+        script = Script(rank, lr=0.1 * (rank + 1)).joins()
+        if rank < 2:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                while not script.sync.finished:
+                    script.steps(1)
+            return script.sync.complete
+        ranks.hear("over")
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            script.steps(1)
+        must("the job has ended before" in str(told[0].message), [str(w.message) for w in told])
+        return script.sync.finished, script.sync.complete
+
+    with Ranks(a, 3, work, "--policy", "backup:2", "--commits", "3", "--patience", "4s",
+               "--min-workers", "1") as ranks:
+        said = [ranks.end(rank) for rank in (0, 1)]
+        ranks.tell("over")
+        check("two ranks make all versions", said == [True, True])
+        check("the third one knows that it has none", ranks.end(2) == (True, False))
+
+
 def another_optimiser(a):
     """Its state cannot travel: the rank that has another class is refused in words."""
     prepare(a)
@@ -237,6 +295,7 @@ def a_rank_leaves_before_it_has_begun(a):
 
 CASES, BY_HAND = together(
     states=(all_have_the_same, another_seed, another_rate, moments_in_one_rank, load_in_one_rank,
-            a_state_of_its_own),
-    ends=(a_server_is_lost, another_optimiser, a_rank_leaves_before_it_has_begun))
+            a_state_of_its_own, a_large_state, a_rate_of_its_own),
+    ends=(a_server_is_lost, the_job_ends_before_a_rank_begins, another_optimiser,
+          a_rank_leaves_before_it_has_begun))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -185,7 +185,9 @@ static void blame(struct mst_supervisor *s)
 	mst_child_ending(child, verdict, sizeof(verdict));
 	mst_supervisor_fail(
 		s, 0, "%s %s before the job had started%s", child->name, verdict,
-		worker && child->status == 0 ? ": does its program join by muster_open()?" : "");
+		worker && child->status == 0
+			? ": does its program join, by muster_open() or muster.torch.Sync()?"
+			: "");
 }
 
 static void judge_suspect(struct mst_supervisor *s, const struct mst_job_snapshot *known)

@@ -12,7 +12,7 @@ import torch
 from . import _state
 from ._records import Part
 
-_GROUPS = 8  # that have parts of their own; so many parts are left for all else
+_GROUPS = 6  # that have parts of their own; so many parts are left for all else
 _TEXT = 63   # MUSTER_PART_TEXT_MAX
 
 # Of each model the version that its parameters are of, over all jobs it has been in.
@@ -41,7 +41,15 @@ def _digest(*pieces: Any) -> int:
     return int.from_bytes(whole.digest(), "little")
 
 
+def _sorted(content: Any) -> Any:
+    """A state dict that was read may have its keys in another order."""
+    if not isinstance(content, dict):
+        return content
+    return {k: _sorted(v) for k, v in sorted(content.items(), key=lambda item: str(item[0]))}
+
+
 def _of(name: str, content: Any, value: Any = "") -> Part:
+    content = _sorted(content)
     return Part(_short(name), _digest(_state.encode(content)), _short(value))
 
 
@@ -51,8 +59,13 @@ def _tensors(name: str, tensors: Iterable[Tuple[str, torch.Tensor]]) -> List[Par
     return [Part(name, _digest(*pieces))] if named else []
 
 
+def _own(differ: Sequence[str]) -> Tuple[str, ...]:
+    """What schedulers begin with belongs to the rate."""
+    return (*differ, "initial_lr") if "lr" in differ else tuple(differ)
+
+
 def _group(name: str, group: Any, differ: Sequence[str]) -> List[Part]:
-    rest = {k: v for k, v in group.items() if k not in ("params", "lr", *differ)}
+    rest = {k: v for k, v in group.items() if k not in ("params", "lr", *_own(differ))}
     words = ", ".join(f"{k} {v}" for k, v in rest.items() if k != "initial_lr")
     if "lr" not in group or "lr" in differ:
         return [_of(name, rest, words)]
@@ -63,7 +76,7 @@ def _groups(opt: torch.optim.Optimizer, differ: Sequence[str]) -> List[Part]:
     groups = opt.state_dict()["param_groups"]
     parts = [part for i, g in enumerate(groups[:_GROUPS])
              for part in _group(f"group {i}", g, differ)]
-    rest = [{k: v for k, v in g.items() if k not in differ} for g in groups[_GROUPS:]]
+    rest = [{k: v for k, v in g.items() if k not in _own(differ)} for g in groups[_GROUPS:]]
     return parts + ([_of("groups that follow", rest)] if rest else [])
 
 

@@ -591,6 +591,11 @@ class Rank:
     def _go_over(self, loader: Any, until: Optional[int]) -> Iterator[Any]:
         sampler: Any = getattr(loader, "sampler", None)
         epoch, told = 0, False
+        if self.finished:
+            warnings.warn(f"rank {self.rank}: the job has ended with version {self.version}, so "
+                          "batches() has no batch: one loop over it takes the place of the loops "
+                          "over epochs, and until=N ends the job for good", RuntimeWarning,
+                          stacklevel=2)
         while not self.finished:
             if hasattr(sampler, "set_epoch"):
                 sampler.set_epoch(epoch)

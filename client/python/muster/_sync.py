@@ -163,16 +163,30 @@ class Sync(Rank):
         parts = self._parts() + _claim.of_kernels(self._layout.device)
         if self._sampler is not None:
             parts.append(_claim.of_sampler(self._sampler.state_dict()))
-        out = self._worker.agree(parts, self._packed_state, self._before)
+        try:
+            out = self._worker.agree(parts, self._packed_state, self._before)
+        except Error as e:
+            if e.errno != errno.ESHUTDOWN:
+                raise
+            self._ended_before(str(e))
+            return
+        self._before = out.version
         if out.state is not None:
             self._take_agreed(out)
-        self._before, self._agreed = out.version, True
+        self._agreed = True
+        _claim.is_of(self._bare, self._before + self.version)
         if out.kernels_differ:
             warnings.warn(f"rank {self.rank}: ranks compute with other kernels, so that their "
                           "parameters may come to differ in the last bits: "
                           + (out.why or "muster's log names them")
                           + "; give all the same release of torch, and the same "
                           "ATEN_CPU_CAPABILITY and OMP_NUM_THREADS", RuntimeWarning, stacklevel=3)
+
+    def _ended_before(self, why: str) -> None:
+        """The others have made all versions, from a state that this rank has not."""
+        self.finished, self.complete = True, False
+        warnings.warn(f"{why}; it keeps its own state, which is of no version of the job, and "
+                      "complete is False here", RuntimeWarning, stacklevel=4)
 
     def _take_agreed(self, out: Agreement) -> None:
         try:
@@ -185,7 +199,8 @@ class Sync(Rank):
                                f"{out.source} ({out.why}): {_said(e)}") from e
 
     def _begun(self) -> None:
-        self._agree()
+        if self._worker.is_mine():  # a worker of a DataLoader may run the model, too
+            self._agree()
         super()._begun()
 
     def _check_sampler(self, sampler: Sampler) -> None:
@@ -280,11 +295,12 @@ class Sync(Rank):
 
     def _packed_state(self) -> bytearray:
         sampler = None if self._sampler is None else self._sampler.state_dict()
-        return _state.encode({"version": self.version, "state": self._get(), "sampler": sampler})
+        return _state.encode({"version": self.version, "before": self._before,
+                              "state": self._get(), "sampler": sampler})
 
     def _read_state(self, raw: Any) -> Dict[str, Any]:
         read = _state.decode(raw)
-        if not isinstance(read, dict) or set(read) != {"version", "state", "sampler"}:
+        if not isinstance(read, dict) or set(read) != {"version", "before", "state", "sampler"}:
             raise ValueError("these bytes are a state, but not one that a Sync has made")
         if (read["sampler"] is None) != (self._sampler is None):
             raise ValueError("it is of a job with a sampler, and here is none" if read["sampler"]
@@ -295,6 +311,7 @@ class Sync(Rank):
         return read
 
     def _set_state(self, read: Dict[str, Any], version: int) -> None:
+        self._before = int(read["before"])
         with self._becomes(version):
             if self._sampler is not None:
                 self._sampler.load_state_dict(read["sampler"])
@@ -398,9 +415,10 @@ class Sync(Rank):
             read = self._read_state(raw)
         except ValueError as e:
             raise ValueError(f"{os.fspath(path)} cannot be loaded: {e}") from e
+        version = int(read["version"])
+        read["before"] = int(read["before"]) + version - self.version
         self._set_state(read, self.version)
-        self._before = int(read["version"])
-        return self._before
+        return version
 
     def close(self) -> None:
         """Leaves the job, and takes the hooks off the model and the wrapper off opt.step, which

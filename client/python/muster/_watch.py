@@ -90,13 +90,19 @@ class Watch:
         """Parameter groups and scheduler are as all ranks have them at this version."""
         self._seen = self._place(), self._now()
 
-    def own(self) -> List[Dict[str, Any]]:
-        """The values that may differ, for keep()."""
-        return [{k: g[k] for k in self._differ if k in g} for g in self._opt.param_groups]
+    def own(self) -> Tuple[List[Dict[str, Any]], Any]:
+        """The values that may differ, for keep(). With the rate goes what a scheduler begins
+        with."""
+        names = (*self._differ, "initial_lr") if "lr" in self._differ else self._differ
+        rates = getattr(self._scheduler, "base_lrs", None) if "lr" in self._differ else None
+        return [{k: g[k] for k in names if k in g} for g in self._opt.param_groups], rates
 
-    def keep(self, own: List[Dict[str, Any]]) -> None:
-        for g, values in zip(self._opt.param_groups, own):
+    def keep(self, own: Tuple[List[Dict[str, Any]], Any]) -> None:
+        groups, rates = own
+        for g, values in zip(self._opt.param_groups, groups):
             g.update(values)
+        if rates is not None:
+            self._scheduler.base_lrs = rates  # type: ignore[union-attr]
 
     def _place(self) -> Any:
         return None if "lr" in self._differ else getattr(self._scheduler, "last_epoch", None)
@@ -121,7 +127,8 @@ class Watch:
             return
         what, was, now, key = changed
         who = self._who() if key in _SCHEDULED else ""
-        own = f' Where each rank is to have its own: Sync(..., differ=("{key}",)).' if key else ""
+        own = (f' Where each rank is to have its own, and so other parameters than the others: '
+               f'Sync(..., differ=("{key}",)).' if key else "")
         raise ValueError(
             f"rank {rank}: {what} was {was!r} when version {version} had been applied, and is "
             f"{now!r} now.{who} A rank that is late applies several versions in one sync.step(), "

@@ -227,6 +227,10 @@ class Worker:
 
     # ---- how calls are made ----
 
+    def is_mine(self) -> bool:
+        """Did this process make it, and not the one that has forked this one?"""
+        return os.getpid() == self._pid
+
     def must_be_mine(self) -> None:
         """Raises Forked in a child of the process that made this Worker, and SessionLost after
         close(), as other calls do."""

@@ -109,7 +109,7 @@ void mst_conn_close(struct mst_conn *c)
  * gets more memory. */
 static int64_t frame_max(const struct mst_conn *c)
 {
-	bool gives = c->sends_state || c->state_asks > 0;
+	bool gives = c->sends_state || c->state_asks > 0 || c->gives_agreed;
 
 	if (c->role == MST_CONN_LEAD || gives)
 		return (int64_t)FRAME_MAX;

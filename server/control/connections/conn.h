@@ -118,6 +118,8 @@ struct mst_conn {
 	uint64_t state_asked, state_given, state_version, state_total, state_have;
 	bool gives;                  /* more of it is to come */
 	uint64_t takes, taken_bytes; /* WORKER: it is sent the state of this number; 0: none */
+	bool took;                   /* WORKER: it has the state of another */
+	bool gives_agreed;           /* WORKER: it was asked for the state that all begin with */
 	bool takes_agreed;    /* WORKER: it is sent the state that all begin with, of which */
 	uint64_t agreed_sent; /* so many bytes are on their way */
 

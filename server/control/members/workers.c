@@ -30,6 +30,19 @@ bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *w
 	return true;
 }
 
+void mst_workers_agree(struct mst_workers *w, uint64_t now_ns)
+{
+	struct mst_conn *c = mst_agreement_stalled(&w->agreement, now_ns);
+
+	if (c != NULL) /* without room in the ring it is ended in a later step */
+		(void)mst_workers_broken(
+			w, c,
+			"was asked for the state that all begin with, and has sent "
+			"nothing of it for a quarter of --patience",
+			now_ns);
+	mst_agreement_step(&w->agreement, now_ns);
+}
+
 /* ---- the start state ---- */
 
 /* The first element of the piece that is infinite or NaN; the number of elements: none is. */
@@ -357,7 +370,7 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 	mst_followers_fill_beat(&w->leading->followers, &m->beat);
 	for (uint32_t i = 0;
 	     (c = mst_frontend_next_of(&w->base->front, MST_CONN_WORKER, &i)) != NULL;) {
-		bool more = c->takes != 0 || c->average_turn != 0;
+		bool more = c->takes != 0 || c->takes_agreed || c->average_turn != 0;
 		if (c->welcomed && (c->out_have == 0 || more))
 			mst_frontend_send(&w->base->front, c, m);
 	}

@@ -30,6 +30,8 @@ struct mst_workers {
  * enough of the start state. */
 bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct mst_message *msg,
 			 uint64_t now_ns);
+/* Has workers agree on the state that they begin with. */
+void mst_workers_agree(struct mst_workers *w, uint64_t now_ns);
 /* @what: how the worker broke the protocol. */
 bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *what,
 			uint64_t now_ns);

@@ -18,6 +18,8 @@
 #define RANKS_TOLD 8u
 /* For this part of a patience those that have said what they have wait for others. */
 #define WAIT_SHARE 2u
+/* For this part of a patience the one that gives its state may send nothing of it. */
+#define GIVE_SHARE 4u
 
 static uint32_t workers(const struct mst_agreement *a)
 {
@@ -86,8 +88,8 @@ static void add(struct apart *d, uint32_t from, const struct mst_claim_part *own
 {
 	const struct mst_claim_part *part = own != NULL ? own : theirs;
 	const char *comma = d->why.text[0] != '\0' ? "; " : "";
-	bool silent = own != NULL && theirs != NULL && own->value[0] == '\0' &&
-		      theirs->value[0] == '\0';
+	/* What is alike in so few words differs in what they leave out. */
+	bool silent = own != NULL && theirs != NULL && strcmp(own->value, theirs->value) == 0;
 
 	d->state |= part->kind == MUSTER_PART_STATE;
 	d->kernels |= part->kind == MUSTER_PART_KERNEL;
@@ -205,6 +207,7 @@ static void say(struct mst_agreement *a, uint32_t rank, enum mst_agree_what what
 	c->takes_agreed = what == MST_AGREE_TAKE;
 	c->agreed_sent = 0;
 	a->sends |= c->takes_agreed;
+	c->gives_agreed = what == MST_AGREE_GIVE;
 	mst_frontend_send(&a->base->front, c, m);
 }
 
@@ -220,6 +223,7 @@ static void conclude(struct mst_agreement *a, struct found f)
 	}
 	a->over = true;
 	a->agreed = *a->row[f.from].said;
+	a->from = f.from;
 	drop_claims(a);
 	if (!a->sends)
 		drop_state(a);
@@ -241,6 +245,7 @@ static void go_on(struct mst_agreement *a)
 		return;
 	}
 	a->giver = from;
+	a->gave_ns = a->now_ns;
 	a->kernels = f.kernels;
 	say(a, from, MST_AGREE_GIVE, f);
 }
@@ -260,7 +265,9 @@ static void agree_at_once(struct mst_agreement *a, struct mst_conn *c)
 {
 	struct mst_message *m = mst_frontend_draft(&a->base->front, MST_MSG_AGREE);
 
-	m->agree = (struct mst_agree){ .what = MST_AGREE_DONE, .from = c->who.rank };
+	m->agree = (struct mst_agree){ .what = MST_AGREE_DONE,
+				       .from = c->who.rank,
+				       .version = a->agreed.version };
 	mst_frontend_send(&a->base->front, c, m);
 }
 
@@ -269,14 +276,15 @@ const char *mst_agreement_claim(struct mst_agreement *a, struct mst_conn *c,
 {
 	struct mst_agreement_row *row = &a->row[c->who.rank];
 
-	if (row->missed && compare(claim, &a->agreed, c->who.rank).state)
-		return "would begin with another state than the others, which have waited for it "
-		       "for half of --patience and have begun: start it again, and it takes the "
-		       "state of another; or raise --patience";
-	if (a->begun && !row->expected) {
+	if (c->took || a->over) {
+		if (!c->took && a->agreed.count > 0 && compare(claim, &a->agreed, a->from).state)
+			return "would begin with another state than the others, which have begun "
+			       "(they wait for half of --patience): start it again, and it takes "
+			       "the state of another; or raise --patience";
 		agree_at_once(a, c);
 		return NULL;
 	}
+	row->expected |= a->begun; /* the others have not begun yet, so it is in time */
 	if (row->said != NULL || claim->count == 0)
 		return "broke the protocol: it says twice with which state it begins, or says "
 		       "nothing of it";
@@ -308,6 +316,7 @@ const char *mst_agreement_piece(struct mst_agreement *a, struct mst_conn *c,
 		return "gives a state for which this server has no memory";
 	memcpy(a->state + piece->offset, piece->data, piece->length);
 	a->have += piece->length;
+	a->gave_ns = a->now_ns;
 	if (a->have == a->bytes)
 		conclude(a,
 			 (struct found){ .from = a->giver, .state = true, .kernels = a->kernels });
@@ -365,7 +374,6 @@ static void begin_without(struct mst_agreement *a)
 			 rank,
 			 (double)a->base->job.o->patience_ns / WAIT_SHARE / (double)MST_SECOND);
 		row->expected = false;
-		row->missed = true;
 	}
 	go_on(a);
 }
@@ -383,12 +391,22 @@ static bool somebody_waits(const struct mst_agreement *a)
 
 static void look_at_wait(struct mst_agreement *a, uint64_t now_ns)
 {
-	if (!somebody_waits(a))
+	if (!somebody_waits(a)) {
+		a->since_ns = 0;
 		return;
+	}
 	if (a->since_ns == 0)
 		a->since_ns = now_ns;
 	else if (now_ns - a->since_ns > a->base->job.o->patience_ns / WAIT_SHARE)
 		begin_without(a);
+}
+
+struct mst_conn *mst_agreement_stalled(const struct mst_agreement *a, uint64_t now_ns)
+{
+	if (!a->begun || a->over || a->giver == MST_RANK_NONE ||
+	    now_ns - a->gave_ns <= a->base->job.o->patience_ns / GIVE_SHARE)
+		return NULL;
+	return conn_of(a, a->giver);
 }
 
 void mst_agreement_step(struct mst_agreement *a, uint64_t now_ns)
@@ -396,6 +414,7 @@ void mst_agreement_step(struct mst_agreement *a, uint64_t now_ns)
 	bool more = false, room = false;
 	struct mst_conn *c;
 
+	a->now_ns = now_ns;
 	look_at_wait(a, now_ns);
 	if (!a->sends)
 		return;

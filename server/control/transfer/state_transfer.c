@@ -133,6 +133,7 @@ bool mst_state_transfer_message(struct mst_state_transfer *h, struct mst_conn *c
 	if (!mst_requests_event(&h->base->job.requests, &ev))
 		return false;
 	c->takes = 0;
+	c->took = true;
 	return true;
 }
 

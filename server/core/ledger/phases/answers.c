@@ -145,7 +145,8 @@ static bool somebody_gives(const struct mst_ledger *l, const struct mst_member *
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		const struct mst_member *m = &l->member[rank];
-		if (m != but && m->state == MST_MEMBER_STARTED && m->comes_back)
+		if (m != but && m->state == MST_MEMBER_STARTED && m->comes_back && !m->rests &&
+		    m->behind == MST_UP_TO_DATE && m->given != MST_VERSION_NONE)
 			return true;
 	}
 	return false;

@@ -543,7 +543,8 @@ static void the_longest_messages_have_room(void)
 		MST_MSG_READY,     MST_MSG_EXPECT, MST_MSG_RELINK, MST_MSG_BEAT,
 		MST_MSG_POLICY,    MST_MSG_REST,   MST_MSG_REPORT, MST_MSG_END_JOB,
 		MST_MSG_EVICT,     MST_MSG_GIVE,   MST_MSG_TOOK,   MST_MSG_AVERAGE,
-		MST_MSG_FORGET,    MST_MSG_FETCH,  MST_MSG_BEHIND, MST_MSG_ASK_STATUS
+		MST_MSG_FORGET,    MST_MSG_FETCH,  MST_MSG_BEHIND, MST_MSG_ASK_STATUS,
+		MST_MSG_CLAIM
 	};
 
 	for (size_t i = 0; i < sizeof(to_server) / sizeof(to_server[0]); i++)

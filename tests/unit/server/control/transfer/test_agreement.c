@@ -112,7 +112,7 @@ static void joins(uint32_t rank, uint32_t incarnation)
 static void begin(void)
 {
 	struct mst_frontend_cfg cfg = {
-		.stream = &stream, .members = WORKERS + 1, .workers = WORKERS, .ops = &front_ops
+		.stream = &stream, .members = WORKERS + 2, .workers = WORKERS, .ops = &front_ops
 	};
 	struct mst_reason why;
 
@@ -250,7 +250,10 @@ static void nobody_waits_for_one_that_is_lost(void)
 	(void)claims(1, 0, "0.1");
 	is_lost(2);
 	CU_ASSERT(is_told(0, MST_AGREE_DONE, 0) && is_told(1, MST_AGREE_DONE, 0));
-	joins(2, 2); /* with the state of another, which has trained since */
+	joins(2, 2);
+	CU_ASSERT_PTR_NOT_NULL(claims(2, 0, "0.3")); /* nothing tells that it may */
+	joins(2, 3);
+	worker[2].conn->took = true; /* the state of another, which has trained since */
 	CU_ASSERT_PTR_NULL(claims(2, 0, "0.05"));
 	CU_ASSERT(is_told(2, MST_AGREE_DONE, 2));
 	end();
@@ -286,6 +289,56 @@ static void slow_worker_with_the_same_state_goes_on(void)
 	end();
 }
 
+/* It says in time what it has: the others have not begun. */
+static void slow_worker_that_comes_while_the_state_is_given_takes_it(void)
+{
+	begin();
+	(void)claims(0, 0, "0.1");
+	(void)claims(1, 0, "0.2");
+	now_ns += PATIENCE;
+	step();
+	CU_ASSERT(is_told(0, MST_AGREE_GIVE, 0));
+	CU_ASSERT_PTR_NULL(claims(2, 0, "0.3"));
+	CU_ASSERT_PTR_NULL(gives(0, 0, "mine", 4, 4));
+	CU_ASSERT(is_told(1, MST_AGREE_TAKE, 0) && is_told(2, MST_AGREE_TAKE, 0));
+	CU_ASSERT_NSTRING_EQUAL(worker[2].state, "mine", 4);
+	end();
+}
+
+static void one_that_gives_nothing_is_named(void)
+{
+	begin();
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		(void)claims(rank, 0, rank == 0 ? "0.1" : "0.2");
+	now_ns += PATIENCE / 4;
+	step();
+	CU_ASSERT_PTR_NULL(mst_agreement_stalled(&agreement, now_ns));
+	CU_ASSERT_PTR_NULL(gives(0, 0, "mi", 2, 4));
+	now_ns += PATIENCE / 4;
+	CU_ASSERT_PTR_NULL(mst_agreement_stalled(&agreement, now_ns));
+	CU_ASSERT_PTR_EQUAL(mst_agreement_stalled(&agreement, now_ns + 1), worker[0].conn);
+	is_lost(0);
+	CU_ASSERT(is_told(1, MST_AGREE_DONE, 1) && is_told(2, MST_AGREE_DONE, 1));
+	CU_ASSERT_PTR_NULL(mst_agreement_stalled(&agreement, now_ns + PATIENCE));
+	end();
+}
+
+/* The time that another one has waited, which is lost since, does not count. */
+static void time_of_a_wait_begins_with_the_one_that_waits(void)
+{
+	begin();
+	(void)claims(0, 0, "0.1");
+	now_ns += PATIENCE / 4;
+	step();
+	is_lost(0);
+	now_ns += PATIENCE / 2;
+	(void)claims(1, 0, "0.1");
+	now_ns += PATIENCE / 4;
+	step();
+	CU_ASSERT_EQUAL(worker[1].told, 0);
+	end();
+}
+
 static void what_nobody_asked_for_is_refused(void)
 {
 	begin();
@@ -314,6 +367,11 @@ static CU_TestInfo cases[] = {
 	{ "a slow worker is waited for half of patience",
 	  slow_worker_is_waited_for_half_of_patience },
 	{ "a slow worker with the same state goes on", slow_worker_with_the_same_state_goes_on },
+	{ "a slow worker that comes while the state is given takes it",
+	  slow_worker_that_comes_while_the_state_is_given_takes_it },
+	{ "one that gives nothing is named", one_that_gives_nothing_is_named },
+	{ "the time of a wait begins with the one that waits",
+	  time_of_a_wait_begins_with_the_one_that_waits },
 	{ "what nobody asked for is refused", what_nobody_asked_for_is_refused },
 	CU_TEST_INFO_NULL,
 };
