@@ -122,6 +122,7 @@ struct obs_state {
 	uint32_t server_hit; /* set: something has happened to them */
 	uint32_t ended, ended_well;
 	uint64_t lost_ns;       /* a server was lost for good; 0: none was */
+	uint64_t stays_ns;      /* a follower that was told to end may stay so long */
 	uint64_t server_gap_ns; /* that faults have kept servers from others, all together */
 	bool lost_unheard;      /* a server was lost, and nothing says so but its silence */
 

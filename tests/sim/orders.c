@@ -10,6 +10,8 @@
 
 /* Beyond the lease of servers and one more: a step that looks, a dial that fails, last words. */
 #define SLACK_NS (1500 * MST_MS)
+/* A follower that is told to end stays until its leader has saved the job, at most so long. */
+#define FOLLOWER_STAYS_NS (5 * MST_SECOND)
 
 /* ---- what the leader has decided, and others are to execute ---- */
 
@@ -156,8 +158,10 @@ void obs_server_hit(const struct sim_fault *f, bool lives)
 		return;
 	obs.server_hit |= 1u << server;
 	obs.lost_unheard |= is_unheard(f->kind);
-	if (ends_it(f->kind) && obs.lost_ns == 0 && has_started())
+	if (ends_it(f->kind) && obs.lost_ns == 0 && has_started()) {
 		obs.lost_ns = sim_now();
+		obs.stays_ns = f->kind == SIM_FAULT_STOP && server > 0 ? FOLLOWER_STAYS_NS : 0;
+	}
 }
 
 /* While a server is silent the ledger's clock stands still (docs/decisions.md). A server that is
@@ -171,7 +175,7 @@ uint64_t obs_leases_stood_ns(void)
 static uint64_t notice_most_ns(void)
 {
 	return sim_plan_server_lease_ns(obs.plan) + obs.plan->lease_ns + obs.server_gap_ns +
-	       SLACK_NS;
+	       obs.stays_ns + SLACK_NS;
 }
 
 void obs_end_decided(void)
