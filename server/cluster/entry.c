@@ -364,7 +364,7 @@ static bool figures_ok(const struct mst_peer_entry *entry, const struct mst_entr
 		       entry->answer.buffer < limits->buffers;
 	case MST_PEER_EVICT:
 		return names_somebody(entry, limits) && entry->code >= 0 &&
-		       entry->code <= MST_EVICT_ASKED;
+		       entry->code <= MST_EVICT_TOO_LATE;
 	case MST_PEER_FINISH:
 		return entry->code >= 0 && entry->code <= MST_FINISH_STOPPED;
 	case MST_PEER_SETTLE:

@@ -129,9 +129,13 @@ static void an_answer_and_an_end_come_too(void)
 	d.answer.where = MST_WHERE_COPIED;
 	CU_ASSERT(goes(&d));
 	CU_ASSERT_EQUAL(memcmp(&order.decision.answer, &d.answer, sizeof(d.answer)), 0);
-	d = (struct mst_decision){ .kind = MST_DO_EVICT, .who = who, .evict = MST_EVICT_STALE };
-	CU_ASSERT(goes(&d));
-	CU_ASSERT_EQUAL(order.decision.evict, MST_EVICT_STALE);
+	for (int why = MST_EVICT_LEFT; why <= MST_EVICT_TOO_LATE; why++) {
+		d = (struct mst_decision){ .kind = MST_DO_EVICT,
+					   .who = who,
+					   .evict = (enum mst_evict_why)why };
+		CU_ASSERT(goes(&d));
+		CU_ASSERT_EQUAL(order.decision.evict, (enum mst_evict_why)why);
+	}
 	d = (struct mst_decision){ .kind = MST_DO_FINISH };
 	d.finish.why = MST_FINISH_SERVER;
 	d.finish.version = 77;
@@ -215,7 +219,7 @@ static void an_order_that_cannot_be_is_refused(void)
 	REFUSED(MST_PEER_RELEASE, answer.where, MST_WHERE_NOWHERE + 1);
 	REFUSED(MST_PEER_RELEASE, answer.buffer, 4);
 	REFUSED(MST_PEER_RELEASE, rank, 5);
-	REFUSED(MST_PEER_EVICT, code, MST_EVICT_ASKED + 1);
+	REFUSED(MST_PEER_EVICT, code, MST_EVICT_TOO_LATE + 1);
 	REFUSED(MST_PEER_EVICT, code, -1);
 	REFUSED(MST_PEER_EVICT, rank, 5);
 	REFUSED(MST_PEER_FINISH, code, MST_FINISH_STOPPED + 1);
