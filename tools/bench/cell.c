@@ -17,7 +17,7 @@
 
 #define SAMPLES_MAX 10000u /* where nobody says how many */
 #define GRACE_NS (10 * MST_SECOND)
-#define FIXED_MAX 8u
+#define FIXED_MAX 9u
 
 static struct mst_bench_plan plan_of(const struct mst_bench_cell *cell,
 				     const struct mst_bench_line *line)
@@ -61,6 +61,7 @@ static char **flags_of(const struct mst_bench_line *line)
 	if (flags == NULL)
 		return NULL;
 	flags[count++] = "--log-level=warn"; /* unless another is typed: the last one holds */
+	flags[count++] = "--guard=worker";   /* its gradients are finite; likewise */
 	flags[count++] = "--on-loss=fail";
 	flags[count++] = "--job=bench";
 	while (*fixed != NULL)
