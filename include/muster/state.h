@@ -77,7 +77,9 @@ struct muster_agreement {
  * @state, @state_bytes: NULL and 0, and where @out->give has said so, the state itself, in a form
  *       of the program's own, copied during the call.
  * @out: what comes of it; written on success only.
- * A worker that has joined a running job has taken the state of another, and agrees at once.
+ * A worker that has joined a running job and taken the state of another agrees at once. One that
+ * has taken none, or says what it has when the others have waited for half of musterd --patience
+ * and begun, goes on if it has the same. Else its session ends, with a sentence.
  * Blocks until all workers that have started with this one have called it or left, at most
  * wait_ms. Return: 0; 1 this worker's state is wanted: call again with the state; -EINVAL servers
  * own, muster_start() has not returned 0 yet, something has been pushed, or a part cannot be;
