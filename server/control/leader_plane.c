@@ -7,8 +7,9 @@
 #include "common/base/assert.h"
 #include "common/base/log.h"
 #include "server/control/connections/roles.h"
+#include "server/control/members/finishing.h"
 #include "server/control/members/follower_links.h"
-#include "server/control/transfer/start_state.h"
+#include "server/control/transfer/start_sender.h"
 
 /* ---- beginning and end ---- */
 
@@ -25,7 +26,7 @@ static void join_parts(struct mst_leader_plane *p)
 	p->workers.agreement.base = p->base;
 	p->workers.state_transfer = &p->state_transfer;
 	p->workers.lending = &p->lending;
-	p->stopping.workers = &p->workers;
+	p->stopping.leading = &p->leading;
 	p->base->linking.servers = &mst_follower_links;
 	p->base->linking.ctx = &p->leading.followers;
 }
@@ -220,13 +221,13 @@ static void hear(void *ctx, const struct mst_notice *notice, uint64_t now_ns)
 		mst_joining_refused(&p->joining, notice, now_ns);
 		break;
 	case MST_NOTE_SEND_STATE:
-		mst_workers_send_state(&p->workers, notice->who);
+		mst_start_sender_ask(&p->workers.start_state, notice->who);
 		break;
 	case MST_NOTE_STARTED:
 		mst_workers_started(&p->workers);
 		break;
 	case MST_NOTE_GOAL:
-		mst_workers_goal(&p->workers, notice);
+		mst_finishing_goal(&p->leading, notice);
 		break;
 	case MST_NOTE_EVICTED:
 		mst_workers_evicted(&p->workers, notice, now_ns);

@@ -7,7 +7,8 @@
  *   comparing  has a worker the model of the others?
  *   joining    from hello to welcome
  *   state_transfer   a worker's state for another one; lending: the average for a worker
- *   workers    messages from and to workers
+ *   start_sender  the worker whose start state the job begins with
+ *   workers    messages from and to workers; finishing: the end of the job
  *   reporting  the status
  *   switching, resting, ending  changes that an operator asks for
  *   stopping   it is told to end

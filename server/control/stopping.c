@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "server/control/members/finishing.h"
 
 /* How long a leader waits at most for its ledger to end the job, unless --stop-timeout says so. The
  * ledger waits for no worker, but for the servers that make the newest version. Service managers
@@ -45,7 +46,7 @@ static void give_up(struct mst_stopping *s, uint64_t now_ns)
 		mst_error("job \"%s\": the newest version is not saved: not all servers have made "
 			  "it in %.3g s (--stop-timeout)",
 			  s->base->job.o->job, seconds(timeout_ns(s)));
-	mst_workers_stop(s->workers, s->why.text, now_ns);
+	mst_finishing_stop(s->leading, s->why.text, now_ns);
 }
 
 void mst_stopping_step(struct mst_stopping *s, uint64_t now_ns)
@@ -76,7 +77,7 @@ void mst_stopping_begin(struct mst_stopping *s, const char *why, uint64_t now_ns
 		s->until_ns = now_ns + (saves(s) ? timeout_ns(s) : UNSAVED_NS);
 	mst_stopping_step(s, now_ns);
 	if (!runs)
-		mst_workers_stop(s->workers, s->why.text, now_ns);
+		mst_finishing_stop(s->leading, s->why.text, now_ns);
 }
 
 /* The job may have ended for another reason, just before. */
@@ -90,9 +91,9 @@ void mst_stopping_finished(struct mst_stopping *s, const struct mst_notice *noti
 	if (!lost) /* else there is nothing that could be saved */
 		mst_checkpointing_ended(&s->base->checkpointing, s->ended_at);
 	if (notice->finish.why == MST_FINISH_STOPPED)
-		mst_workers_stop(s->workers, s->why.text, now_ns);
+		mst_finishing_stop(s->leading, s->why.text, now_ns);
 	else
-		mst_workers_finished(s->workers, notice, now_ns);
+		mst_finishing_end(s->leading, notice, now_ns);
 	if (s->base->job.stopped)
 		mst_checkpointing_stops(&s->base->checkpointing, s->ended_at, now_ns);
 }

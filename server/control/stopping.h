@@ -10,11 +10,11 @@
 #define MST_SERVER_CONTROL_STOPPING_H
 
 #include "common/base/reason.h"
-#include "server/control/members/workers.h"
+#include "server/control/members/leading.h"
 
 struct mst_stopping {
 	struct mst_base *base;
-	struct mst_workers *workers;
+	struct mst_leading *leading;
 	struct mst_reason why;
 
 	bool due;          /* the ledger has not been told yet */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Messages between the leader and its welcomed workers: their start, their start state, heartbeats,
- * leaves, the end of their sessions and of the job.
+ * Messages between the leader and its welcomed workers: their start, heartbeats, what they report
+ * and ask for, leaves, the end of their sessions.
  *
  * Control thread only.
  */
@@ -40,15 +40,8 @@ bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *w
 void mst_workers_beat(struct mst_workers *w, uint64_t now_ns);
 
 /* Handle notices of the data side. */
-void mst_workers_send_state(struct mst_workers *w, struct mst_identity who);
 void mst_workers_started(struct mst_workers *w);
 void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *notice);
-/* A worker has given a version that the job is to end with. */
-void mst_workers_goal(struct mst_workers *w, const struct mst_notice *notice);
 void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns);
-void mst_workers_finished(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns);
-
-/* The user stops the server: tells everybody why. */
-void mst_workers_stop(struct mst_workers *w, const char *why, uint64_t now_ns);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "common/base/reason.h"
 #include "server/control/members/workers.h"
-#include "server/control/transfer/start_state.h"
+#include "server/control/transfer/start_sender.h"
 #include "tests/unit/server/control/stub_stream.h"
 #include "tests/ut.h"
 
@@ -97,7 +97,7 @@ static void begin(void)
 				  MST_CONN_HELLO);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(conn);
 	mst_frontend_admit(&base.front, conn, (struct mst_identity){ 0, 1 });
-	mst_workers_send_state(&workers, (struct mst_identity){ 0, 1 });
+	mst_start_sender_ask(&workers.start_state, (struct mst_identity){ 0, 1 });
 }
 
 static void end(void)
