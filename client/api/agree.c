@@ -2,44 +2,14 @@
 /* The call muster_agree(): workers agree on the state that they begin with. */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/api/handle.h"
+#include "client/local/parts.h"
 #include "client/local/sized.h"
-#include "common/base/text.h"
-
-static_assert(MUSTER_PART_TEXT_MAX == MST_NAME_LEN - 1, "a text has a NUL on the wire");
 
 /* ---- what the program says ---- */
-
-static int bad_part(struct muster *m, size_t at, const char *what)
-{
-	return mst_reason_fail(&m->failure, -EINVAL, "muster_agree(): part %zu %s", at, what);
-}
-
-static bool is_text(const char *text)
-{
-	return strlen(text) <= MUSTER_PART_TEXT_MAX && mst_text_is_clean(text);
-}
-
-static int check_part(struct muster *m, const struct muster_part *parts, size_t at)
-{
-	const struct muster_part *part = &parts[at];
-
-	if (part->name == NULL || part->name[0] == '\0' || !is_text(part->name))
-		return bad_part(m, at, "needs a name of 1 to 63 bytes of UTF-8");
-	if (part->value != NULL && !is_text(part->value))
-		return bad_part(m, at, "has a value that is no UTF-8, or longer than 63 bytes");
-	if (part->kind != MUSTER_PART_STATE && part->kind != MUSTER_PART_KERNEL)
-		return bad_part(m, at, "is of no known kind");
-	for (size_t i = 0; i < at; i++) {
-		if (strcmp(parts[i].name, part->name) == 0)
-			return bad_part(m, at, "has the name of an earlier one");
-	}
-	return 0;
-}
 
 static int check_claim(struct muster *m, const struct muster_claim *mine)
 {
@@ -47,17 +17,11 @@ static int check_claim(struct muster *m, const struct muster_claim *mine)
 		return mst_reason_fail(&m->failure, -EINVAL,
 				       "muster_agree() is for jobs whose workers own the "
 				       "parameters (musterd --owner workers)");
-	if (mine->parts == NULL || mine->part_count == 0 || mine->part_count > MUSTER_PARTS_MAX)
+	if (mine->part_count == 0)
 		return mst_reason_fail(&m->failure, -EINVAL,
-				       "muster_agree() needs 1 to %u parts of a state, and was "
-				       "given %zu",
-				       MUSTER_PARTS_MAX, mine->part_count);
-	for (size_t i = 0; i < mine->part_count; i++) {
-		int rc = check_part(m, mine->parts, i);
-		if (rc != 0)
-			return rc;
-	}
-	return 0;
+				       "muster_agree() needs 1 to %u parts of a state",
+				       MUSTER_PARTS_MAX);
+	return mst_parts_check(&m->failure, "muster_agree()", mine->parts, mine->part_count);
 }
 
 static int check_state(struct muster *m, const void *state, size_t bytes)
@@ -78,15 +42,6 @@ static int check_state(struct muster *m, const void *state, size_t bytes)
 
 /* ---- what goes ---- */
 
-static void fill(const struct muster_part *part, struct mst_claim_part *out)
-{
-	(void)snprintf(out->name, sizeof(out->name), "%s", part->name);
-	(void)snprintf(out->value, sizeof(out->value), "%s",
-		       part->value != NULL ? part->value : "");
-	out->digest = part->digest;
-	out->kind = part->kind;
-}
-
 /* Without room the waiting loop tries again: it is woken when there is room. If the connection is
  * over, the next look tells why. */
 static int claim(struct muster *m, const struct muster_claim *mine)
@@ -99,8 +54,7 @@ static int claim(struct muster *m, const struct muster_claim *mine)
 	msg->kind = MST_MSG_CLAIM;
 	msg->claim.version = mine->version;
 	msg->claim.count = (uint32_t)mine->part_count;
-	for (size_t i = 0; i < mine->part_count; i++)
-		fill(&mine->parts[i], &msg->claim.part[i]);
+	mst_parts_fill(mine->parts, mine->part_count, msg->claim.part);
 	m->agreeing.claimed = mst_client_session_tell(&m->session, msg) == 0;
 	free(msg);
 	return 0;

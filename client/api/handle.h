@@ -62,6 +62,9 @@ struct muster {
 	uint64_t goals_told; /* how many versions to end with have been told */
 	bool goal_told;      /* goal_due is one of them */
 
+	uint64_t differences;          /* that the program has been told */
+	struct mst_differs difference; /* the last of them */
+
 	bool watched;                      /* muster_fd() has been called */
 	struct mst_engine_watch try_watch; /* of the tries since the last outcome */
 };

@@ -199,6 +199,10 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		told->agrees = true;
 		told->agree = msg->agree;
 		break;
+	case MST_MSG_DIFFERS:
+		told->differences++;
+		told->differs = msg->differs;
+		break;
 	case MST_MSG_FINISHED:
 		told->finished = true;
 		memcpy(told->reason.text, msg->why, sizeof(told->reason.text));

@@ -35,13 +35,15 @@ struct mst_told {
 	bool send_table;          /* the leader wants this worker's tensor table */
 	bool agrees;              /* the leader has said how workers begin: */
 	struct mst_agree agree;
-	bool finished;         /* the job has ended well; `reason` says why */
-	uint64_t state_wanted; /* the last asking for this worker's state; 0: none */
-	uint64_t behind;       /* how often the leader has said that versions are gone */
-	uint64_t newest;       /* the newest version then */
-	uint64_t goals;        /* how often a version to end with has been answered */
-	uint64_t goal;         /* the job's then */
-	bool closed;           /* nothing more can come or go */
+	uint64_t differences; /* how often the leader has said that others have something else */
+	struct mst_differs differs; /* the last time */
+	bool finished;              /* the job has ended well; `reason` says why */
+	uint64_t state_wanted;      /* the last asking for this worker's state; 0: none */
+	uint64_t behind;            /* how often the leader has said that versions are gone */
+	uint64_t newest;            /* the newest version then */
+	uint64_t goals;             /* how often a version to end with has been answered */
+	uint64_t goal;              /* the job's then */
+	bool closed;                /* nothing more can come or go */
 	bool unheard; /* the server has closed the connection without having sent anything */
 	int error;    /* refused, ended, or the connection broke; 0: none. The first error stays */
 	struct mst_reason reason;

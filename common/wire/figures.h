@@ -72,7 +72,10 @@
 	  "how many bytes a state of a worker may have that it gives to another") \
 	F(33, NEW_U64, goal, "goal", COUNT, \
 	  "the version that the job ends with: the least of --commits and of what its workers " \
-	  "have given (muster_goal()); null if there is none")
+	  "have given (muster_goal()); null if there is none") \
+	F(34, NEW_U64, differences, "differences", COUNT, \
+	  "how often a worker had another state than most after a version, of those that workers " \
+	  "compare (muster_compare())")
 
 /* Figures of each policy that was in force. */
 #define MST_POLICY_FIGURES(F) \

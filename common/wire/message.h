@@ -29,7 +29,7 @@
 #include "muster/muster.h"
 
 /* Releases with the same number understand each other. An optional field does not change it. */
-#define MST_PROTOCOL 16u
+#define MST_PROTOCOL 17u
 /* The first whose bodies are lists of fields. From it on, STATUS is understood by all. */
 #define MST_PROTOCOL_FIELDS 15u
 #define MST_FRAME_HEADER 12u
@@ -107,6 +107,9 @@ enum mst_message_kind {
 	/* Workers that own the parameters agree on the state that they begin with. */
 	MST_MSG_CLAIM, /* worker: what its state is made of */
 	MST_MSG_AGREE, /* leader: what this worker is to do about it */
+	/* While they train, the leader compares what they have after the same version. */
+	MST_MSG_COMPARE, /* worker: what it has */
+	MST_MSG_DIFFERS, /* leader: others have something else */
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -256,6 +259,26 @@ struct mst_agree {
 	char why[MST_REASON_LEN]; /* what differs here from that rank's, with both values; or "" */
 };
 
+/* What a worker has after a version. Other workers say the same of theirs. It has parts or digests
+ * of tensors, not both: so the frame is as short as a leader reads it from a worker. */
+struct mst_comparison {
+	uint64_t version;
+	uint32_t takes; /* 1: if it differs, it wants the state of another worker */
+	uint32_t last;  /* 1: it is the last version of the job, of which there may be several */
+	uint32_t first; /* the first tensor that has a digest, */
+	uint32_t each;  /* and of so many tensors, from 1, one digest is */
+	uint32_t part_count;
+	struct mst_claim_part part[MUSTER_PARTS_MAX];
+	uint32_t count;
+	uint64_t digest[MUSTER_COMPARE_MAX];
+};
+
+struct mst_differs {
+	uint64_t version;
+	uint32_t from; /* a rank of those that have something else */
+	char why[MST_REASON_LEN];
+};
+
 /* What a worker is to send, 0 or 1 each. It ends with a STATE in any case: without a state with an
  * empty one, of 0 bytes in all. */
 struct mst_wanted {
@@ -351,7 +374,7 @@ struct mst_status {
 /* Initialisers of a status that knows nothing yet. */
 #define MST_STATUS_NOTHING                                                                         \
 	.loss = (double)NAN, .norm_median = (double)NAN, .saved_ns = MST_NOT_KNOWN,                \
-	.goal = MST_NOT_KNOWN
+	.goal = MST_NOT_KNOWN, .differences = MST_NOT_KNOWN
 #define MST_STATUS_RANK_NOTHING                                                                    \
 	.norm = (double)NAN, .norm_max = (double)NAN, .heard_ns = MST_NOT_KNOWN,                   \
 	.handed_in_ns = MST_NOT_KNOWN
@@ -400,6 +423,8 @@ struct mst_message {
 		struct mst_fetch fetch;
 		struct mst_state_claim claim;
 		struct mst_agree agree;
+		struct mst_comparison comparison;
+		struct mst_differs differs;
 		uint32_t watch; /* ASK_STATUS */
 		struct mst_policy_change change;
 		struct mst_rest rest;

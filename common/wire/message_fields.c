@@ -232,6 +232,34 @@ static const struct mst_field agree_fields[] = {
 	LIMITED(4, ENUM, mst_agree, kernels, 2),
 	TEXT(5, mst_agree, why),
 };
+static const struct mst_rows compared_rows = {
+	offsetof(struct mst_comparison, part),
+	sizeof(struct mst_claim_part),
+	SHAPE(part_fields),
+};
+/* Rows that are numbers. */
+static const struct mst_field digest_fields[] = {
+	{ 1, 0, MST_FIELD_U64, 0, 0, NULL, "digest" },
+};
+static const struct mst_rows digest_rows = {
+	offsetof(struct mst_comparison, digest),
+	sizeof(uint64_t),
+	SHAPE(digest_fields),
+};
+static const struct mst_field comparison_fields[] = {
+	FIELD(1, U64, mst_comparison, version),
+	LIMITED(2, ENUM, mst_comparison, takes, 2),
+	LIMITED(3, ENUM, mst_comparison, last, 2),
+	LIMITED(4, ENUM, mst_comparison, first, MUSTER_TENSORS_MAX + 1),
+	LIMITED(5, ENUM, mst_comparison, each, MUSTER_TENSORS_MAX + 1),
+	ROWS(6, mst_comparison, part_count, MUSTER_PARTS_MAX, compared_rows),
+	ROWS(7, mst_comparison, count, MUSTER_COMPARE_MAX, digest_rows),
+};
+static const struct mst_field differs_fields[] = {
+	FIELD(1, U64, mst_differs, version),
+	FIELD(2, U32, mst_differs, from),
+	TEXT(3, mst_differs, why),
+};
 static const struct mst_field start_fields[] = {
 	LIMITED(1, ENUM, mst_start_offer, offers, 2),
 	OPTIONAL(2, U64, mst_start_offer, version, 0),
@@ -371,6 +399,8 @@ static const struct mst_body bodies[] = {
 	KIND(START, BODY, SHAPE(start_fields)),
 	KIND(CLAIM, BODY, SHAPE(claim_fields)),
 	KIND(AGREE, BODY, SHAPE(agree_fields)),
+	KIND(COMPARE, BODY, SHAPE(comparison_fields)),
+	KIND(DIFFERS, BODY, SHAPE(differs_fields)),
 	KIND(SEND_STATE, 0, SHAPE(wanted_fields)),
 	KIND(STATE, BODY, SHAPE(state_fields)),
 	KIND(HEARTBEAT, 0, NOTHING),

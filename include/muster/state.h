@@ -91,6 +91,83 @@ int muster_agree(struct muster *m, const struct muster_claim *mine, const void *
 		 size_t state_bytes, struct muster_agreement *out);
 
 /*
+ * Comparing, while they train. After the same version, all workers have to have the same. A program
+ * says what it has after some of the versions, such as those whose numbers are multiples of 16, and
+ * the leader compares that with what others have said of the same version. So it is found if a
+ * worker has other parameters than the others, or another rate, in whatever way that has come.
+ */
+
+/* How many digests of tensors a comparison may have. */
+#define MUSTER_COMPARE_MAX 128u
+
+/* What this worker has after the version of its last outcome. Start from MUSTER_COMPARISON. */
+struct muster_comparison {
+	size_t size;
+	const struct muster_part
+		*parts;    /* rates and the like, of kind MUSTER_PART_STATE; or NULL */
+	size_t part_count; /* at most MUSTER_PARTS_MAX */
+	/* Digests of tensors, in the order of options.tensors: the first is of the tensors `first`
+	 * to `first` + `each` - 1, the next of the `each` tensors after them, and so on. A digest
+	 * may be of a part of each tensor, which the version alone decides. */
+	const uint64_t *tensors;
+	size_t tensor_count; /* at most MUSTER_COMPARE_MAX */
+	uint32_t first;
+	uint32_t each; /* from 1 */
+	/* If this worker is one of those that differ, muster_wait() is to return -ESTALE, so that
+	 * it takes the state of another (options.comes_back). */
+	bool takes;
+	bool last; /* of the job: the server's log says that the job ends with a difference */
+	char reserved[6];
+};
+/* clang-format off */
+#define MUSTER_COMPARISON { .size = sizeof(struct muster_comparison), .each = 1 }
+/* clang-format on */
+
+/**
+ * muster_compare - workers own: say what this worker has after the version of its last outcome.
+ * @mine: read during the call only.
+ * The version is that of the last outcome, or of the state that was taken last; with muster_train()
+ * that of apply(). All workers have to say the same parts and tensors of the same version; what
+ * only some of them say is compared among these. The leader waits for all, but not longer than
+ * until one of them says something of a later version. Then those that have something else than
+ * most others are told, and of two that differ both are; the server's log names version, ranks,
+ * part and tensor, and muster status counts them. Never waits for the server.
+ * Return: 0; -EINVAL servers own, there has been no outcome yet, a part cannot be, or there are too
+ * many; -EAGAIN the connection is busy: say it again, or not at all; shared errors.
+ */
+int muster_compare(struct muster *m, const struct muster_comparison *mine);
+
+/* What muster_difference() brings. Start from MUSTER_DIFFERENCE; the library writes the rest. */
+struct muster_difference {
+	size_t size;
+	uint64_t version; /* after which this worker had something else */
+	/* What, with both values where they are short, such as "lr of group 0: 0.2, and 0.1 at rank
+	 * 0; tensor 3 (fc.weight)". Valid until the next call of muster_difference(). */
+	const char *why;
+	uint32_t from; /* a rank of those that have something else */
+	char reserved[4];
+};
+/* clang-format off */
+#define MUSTER_DIFFERENCE { .size = sizeof(struct muster_difference) }
+/* clang-format on */
+
+/**
+ * muster_difference - has the leader found that this worker has something else than others?
+ * It is told once, and again only after this worker has taken a state. It reads local memory; never
+ * waits for the server. Return: 1 yes, and @out is written; 0 no; -EINVAL; shared errors.
+ */
+int muster_difference(struct muster *m, struct muster_difference *out);
+
+/**
+ * muster_digest - a digest of bytes, for parts and tensors: CRC32C (RFC 3720, appendix B.4), which
+ * the processor computes about as fast as it reads memory. Two contents that differ have the same
+ * digest with a chance of one in 2^32; it is no protection against somebody who wants that.
+ * @before: 0, or the digest of what comes before these bytes.
+ * Any thread, with no handle. Return: the digest of both together.
+ */
+uint64_t muster_digest(uint64_t before, const void *data, size_t bytes);
+
+/*
  * Coming back. Where workers own the parameters, a worker that joins a running job, or has stood
  * still for longer than the servers keep versions (musterd --history), cannot go on by itself. If
  * options.comes_back is set, muster_start() or muster_wait() then returns -ESTALE, the servers ask

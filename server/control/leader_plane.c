@@ -23,7 +23,7 @@ static void join_parts(struct mst_leader_plane *p)
 	p->joining.leading = p->workers.leading = &p->leading;
 	p->reporting.followers = p->lending.followers = &p->leading.followers;
 	p->workers.start_state.followers = &p->leading.followers;
-	p->workers.agreement.base = p->base;
+	p->workers.agreement.base = p->workers.divergence.base = p->base;
 	p->workers.state_transfer = &p->state_transfer;
 	p->workers.lending = &p->lending;
 	p->stopping.leading = &p->leading;
@@ -45,6 +45,8 @@ int mst_leader_plane_init(struct mst_leader_plane *p, struct mst_base *base, enu
 		rc = mst_joining_init(&p->joining);
 	if (rc == 0)
 		rc = mst_agreement_init(&p->workers.agreement);
+	if (rc == 0)
+		rc = mst_divergence_init(&p->workers.divergence);
 	if (rc != 0) {
 		mst_reason_set(why, "no memory for %" PRIu32 " workers", base->job.o->workers);
 		return rc;
@@ -56,6 +58,7 @@ static void fini(void *of)
 {
 	struct mst_leader_plane *p = of;
 
+	mst_divergence_fini(&p->workers.divergence);
 	mst_agreement_fini(&p->workers.agreement);
 	mst_joining_fini(&p->joining);
 	mst_reporting_fini(&p->reporting);

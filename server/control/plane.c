@@ -182,7 +182,14 @@ bool mst_plane_give_up_saving(const struct mst_plane *p)
 
 bool mst_plane_is_missing(const struct mst_plane *p, struct mst_reason *out)
 {
-	return mst_checkpointing_is_missing(&p->base.checkpointing, out);
+	const struct mst_job *j = &p->base.job;
+
+	if (mst_checkpointing_is_missing(&p->base.checkpointing, out))
+		return true;
+	if (j->apart.text[0] == '\0' || j->state != MST_JOB_FINISHED)
+		return false;
+	*out = j->apart;
+	return true;
 }
 
 int mst_plane_over(const struct mst_plane *p)

@@ -40,6 +40,11 @@ def sync_of(model, **options):
     return muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1), **options)
 
 
+def sync_apart(model, **options):
+    """Beside one that scales its rate, and so has other parameters."""
+    return sync_of(model, on_difference="warn", **options)
+
+
 def served_of(model, **options):
     import muster.torch
     return muster.torch.Served(model, **options)
@@ -100,17 +105,19 @@ def dropped(a):
         plain = opt.step
         ways = ((model, {}), (model, {"lr_scale": True}), (in_ddp(model), {"lr_scale": True}))
         for module, options in ways:
-            is_dropped(muster, module, lambda m, o=options: muster.torch.Sync(m, opt, **o), nothing)
+            is_dropped(muster, module, lambda m, o=options: muster.torch.Sync(
+                m, opt, on_difference="warn", **o), nothing)
             must(opt.step == plain and "step" not in vars(opt), f"{options}: opt.step is", opt.step)
 
         def scheduled(_):
             torch.optim.lr_scheduler.ExponentialLR(opt, 0.9)  # it wraps opt.step once more
 
-        is_dropped(muster, model, lambda m: muster.torch.Sync(m, opt, lr_scale=True), scheduled)
+        is_dropped(muster, model, lambda m: muster.torch.Sync(
+            m, opt, on_difference="warn", lr_scale=True), scheduled)
         opt.step()
         ranks.tell("done")
 
-    with Ranks(a, 2, lambda rank, ranks: (stays(sync_of) if rank else syncs)(rank, ranks),
+    with Ranks(a, 2, lambda rank, ranks: (stays(sync_apart) if rank else syncs)(rank, ranks),
                *FAR) as ranks:
         ranks.ends()
 

@@ -13,11 +13,11 @@
 muster.torch has the same for PyTorch: Sync, in place of DistributedDataParallel, and Served, for
 jobs whose servers have the optimiser."""
 from ._library import VERSION as __version__
-from ._records import Agreement, Hint, Job, Outcome, Part, Region, Share, Verdict
+from ._records import Agreement, Difference, Hint, Job, Outcome, Part, Region, Share, Verdict
 from .view import View
 from .worker import (Busy, Error, Forked, Interrupted, InvalidArgument, JobFailed, NotFinite,
                      SessionLost, Stale, Timeout, Worker)
 
-__all__ = ["Agreement", "Busy", "Error", "Forked", "Hint", "Interrupted", "InvalidArgument", "Job",
+__all__ = ["Agreement", "Busy", "Difference", "Error", "Forked", "Hint", "Interrupted", "InvalidArgument", "Job",
            "JobFailed", "NotFinite", "Outcome", "Part", "Region", "SessionLost", "Share", "Stale",
            "Timeout", "Verdict", "View", "Worker", "__version__"]

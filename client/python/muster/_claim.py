@@ -73,11 +73,23 @@ def _group(name: str, group: Any, differ: Sequence[str]) -> List[Part]:
 
 
 def _groups(opt: torch.optim.Optimizer, differ: Sequence[str]) -> List[Part]:
-    groups = opt.state_dict()["param_groups"]
+    groups = opt.param_groups
     parts = [part for i, g in enumerate(groups[:_GROUPS])
              for part in _group(f"group {i}", g, differ)]
-    rest = [{k: v for k, v in g.items() if k not in _own(differ)} for g in groups[_GROUPS:]]
+    rest = [{k: v for k, v in g.items() if k != "params" and k not in _own(differ)}
+            for g in groups[_GROUPS:]]
     return parts + ([_of("groups that follow", rest)] if rest else [])
+
+
+def of_place(opt: torch.optim.Optimizer, whole: "_state.Whole",
+             differ: Sequence[str]) -> List[Part]:
+    """What decides the next step besides parameters and moments: parameter groups, and the place of
+    the scheduler."""
+    parts = _groups(opt, differ)
+    place = whole.place_of_scheduler()
+    if place is not None and "lr" not in differ:
+        parts.append(_of("scheduler", place, f"at step {place.get('last_epoch', '?')}"))
+    return parts
 
 
 def of_whole(whole: "_state.Whole", differ: Sequence[str]) -> List[Part]:
@@ -85,12 +97,8 @@ def of_whole(whole: "_state.Whole", differ: Sequence[str]) -> List[Part]:
     nor is a scheduler, where that is the rate."""
     parts = _tensors("parameters", whole.model.named_parameters())
     parts += _tensors("buffers", whole.model.named_buffers())
-    parts += _groups(whole.opt, differ)
     parts.append(_of("moments of the optimiser", whole.opt.state_dict()["state"]))
-    place = whole.place_of_scheduler()
-    if place is not None and "lr" not in differ:
-        parts.append(_of("scheduler", place, f"at step {place.get('last_epoch', '?')}"))
-    return parts
+    return parts + of_place(whole.opt, whole, differ)
 
 
 def of_tree(tree: Any) -> List[Part]:

@@ -73,6 +73,18 @@ class Agreement(c.Structure):
                 ("give", c.c_bool), ("kernels_differ", c.c_bool), ("reserved", c.c_char * 2)]
 
 
+class Comparison(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("parts", c.POINTER(Part)), ("part_count", c.c_size_t),
+                ("tensors", c.POINTER(c.c_uint64)), ("tensor_count", c.c_size_t),
+                ("first", c.c_uint32), ("each", c.c_uint32), ("takes", c.c_bool),
+                ("last", c.c_bool), ("reserved", c.c_char * 6)]
+
+
+class Difference(c.Structure):
+    _fields_ = [("size", c.c_size_t), ("version", c.c_uint64), ("why", c.c_char_p),
+                ("source", c.c_uint32), ("reserved", c.c_char * 4)]
+
+
 class Piece(c.Structure):
     _fields_ = [("first", c.c_uint64), ("count", c.c_uint64), ("src", c.c_void_p)]
 
@@ -120,6 +132,9 @@ _SIGNATURES = {
     "muster_take_state": (c.c_int, _HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "muster_agree": (c.c_int, _HANDLE, c.POINTER(Claim), c.c_void_p, c.c_size_t,
                      c.POINTER(Agreement)),
+    "muster_compare": (c.c_int, _HANDLE, c.POINTER(Comparison)),
+    "muster_difference": (c.c_int, _HANDLE, c.POINTER(Difference)),
+    "muster_digest": (c.c_uint64, c.c_uint64, c.c_void_p, c.c_size_t),
     "muster_finish": (c.c_int, _HANDLE, c.c_char_p),
     "muster_goal": (c.c_int, _HANDLE, c.c_uint64, c.POINTER(c.c_uint64)),
     "muster_average": (c.c_int, _HANDLE, c.c_void_p, c.c_void_p),

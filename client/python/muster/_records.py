@@ -98,3 +98,10 @@ class Agreement:
     source: int  # the rank whose state all begin with
     why: str
     kernels_differ: bool
+
+
+class Difference(NamedTuple):
+    """What difference() says; as struct muster_difference."""
+    version: int  # after which this worker had something else
+    source: int   # a rank of those that have something else
+    why: str

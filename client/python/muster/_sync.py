@@ -11,9 +11,9 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 
 import torch
 
-from . import _claim, _signals, _state, _tensors
+from . import _claim, _compare, _signals, _state, _tensors
 from ._rank import Rank, Round, Step
-from ._records import Agreement, Outcome, Part, Verdict
+from ._records import Agreement, Difference, Outcome, Part, Verdict
 from ._sampler import Sampler
 from ._watch import Watch, names_of
 from .worker import Busy, Error, Stale
@@ -23,6 +23,14 @@ def _said(e: Exception) -> str:
     """What has gone wrong with a state. ValueError and TypeError of this package are sentences; the
     text of what a program raises may be a name alone, as that of KeyError is."""
     return str(e) if type(e) in (ValueError, TypeError) else f"{type(e).__name__}: {e}"
+
+
+class Diverged(RuntimeError):
+    """This rank has had another state than most others after the same version, or than the other
+    one of two."""
+
+
+_MODES = ("raise", "warn", "take")
 
 
 class Sync(Rank):
@@ -46,6 +54,11 @@ class Sync(Rank):
     opt.step() by the version's orders.lr_scale (musterd --lr-scale); else it is the user's.
     differ: what in parameter groups this rank has of its own, such as ("lr",): it may be changed at
     any time, and is kept where this rank takes the state of another.
+    on_difference: what is done in a rank whose parameters, groups, rates or place of the scheduler
+    differ from those of most other ranks after the same version. "raise": step() raises Diverged,
+    and this rank has left the job; of two ranks that differ both do. "warn": it warns, once. "take":
+    this rank takes the state of another. Without it: "raise", but "warn" where ranks compute with
+    other kernels, so that last bits may differ; "raise" refuses to begin with such ranks.
     server, job, rank, join_timeout, wait_timeout: of Worker.
 
     All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
@@ -74,12 +87,15 @@ class Sync(Rank):
                  sampler: Any = None,
                  state: Optional[Tuple[Callable[[], Any], Callable[[Any], Any]]] = None,
                  wire: str = "f32", lr_scale: bool = False, differ: Sequence[str] = (),
-                 server: Optional[str] = None, job: Optional[str] = None, rank: int = -1,
+                 on_difference: Optional[str] = None, server: Optional[str] = None, job: Optional[str] = None, rank: int = -1,
                  join_timeout: float = 60.0, wait_timeout: Optional[float] = None):
         if sampler is not None and not isinstance(sampler, Sampler):
             raise TypeError(f"sampler is a {type(sampler).__name__}; it has to be a "
                             "muster.torch.Sampler, for all ranks have to know what it gives each. "
                             "A sampler of PyTorch is given to the DataLoader alone")
+        if on_difference is not None and on_difference not in _MODES:
+            raise ValueError(f"on_difference is {on_difference!r}; it is one of "
+                             f"{', '.join(_MODES)}")
         super().__init__(model, wire, [] if sampler is None else [repr(sampler)])
         self._opt = opt
         self._check_optimizer()
@@ -100,6 +116,9 @@ class Sync(Rank):
         self._parts: Callable[[], List[Part]] = (
             (lambda: _claim.of_tree(self._get())) if state
             else lambda: _claim.of_whole(whole, names_of(opt, differ)))
+        self._rates = lambda: _claim.of_place(opt, whole, names_of(opt, differ))
+        self._blocks = _compare.Blocks(self._layout)
+        self._asked, self._mode = on_difference, on_difference or "raise"
         self._states = 0  # that were set, one after the other, since a version was applied
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,
@@ -148,6 +167,7 @@ class Sync(Rank):
             out = self._worker.start(self._layout.start().numpy())
         except Stale:
             self._come_back()
+            self._agreed = False  # of its kernels the others know nothing
             return
         self.version = out.version
         if out.result is not None:
@@ -160,15 +180,19 @@ class Sync(Rank):
         state, whatever each has set since this Sync was made. Afterwards it does nothing."""
         if self._agreed or self.finished or self._closed:
             return
-        parts = self._parts() + _claim.of_kernels(self._layout.device)
-        if self._sampler is not None:
-            parts.append(_claim.of_sampler(self._sampler.state_dict()))
+        parts = _claim.of_kernels(self._layout.device)
+        if not self._came_back:  # else it has the state of another
+            parts += self._parts()
+            if self._sampler is not None:
+                parts.append(_claim.of_sampler(self._sampler.state_dict()))
         try:
             out = self._worker.agree(parts, self._packed_state, self._before)
         except Error as e:
             if e.errno != errno.ESHUTDOWN:
                 raise
-            self._ended_before(str(e))
+            self._agreed = True
+            if not self._came_back:
+                self._ended_before(str(e))
             return
         self._before = out.version
         if out.state is not None:
@@ -176,11 +200,20 @@ class Sync(Rank):
         self._agreed = True
         _claim.is_of(self._bare, self._before + self.version)
         if out.kernels_differ:
-            warnings.warn(f"rank {self.rank}: ranks compute with other kernels, so that their "
-                          "parameters may come to differ in the last bits: "
-                          + (out.why or "muster's log names them")
-                          + "; give all the same release of torch, and the same "
-                          "ATEN_CPU_CAPABILITY and OMP_NUM_THREADS", RuntimeWarning, stacklevel=3)
+            self._kernels_differ(out.why)
+
+    def _kernels_differ(self, why: str) -> None:
+        words = (f"rank {self.rank}: ranks compute with other kernels, so that their parameters "
+                 f"may come to differ in the last bits: {why or 'the log of muster names them'}; "
+                 "give all the same release of torch, and the same ATEN_CPU_CAPABILITY and "
+                 "OMP_NUM_THREADS")
+        if self._asked == "raise":
+            self._why_closed = f'on_difference="raise", and {words}'
+            self._leave()
+            raise Diverged(self._why_closed)
+        if self._asked is None:
+            self._mode = "warn"
+        warnings.warn(words, RuntimeWarning, stacklevel=5)
 
     def _ended_before(self, why: str) -> None:
         """The others have made all versions, from a state that this rank has not."""
@@ -269,7 +302,12 @@ class Sync(Rank):
                 this.versions += 1
                 self._states = 0
                 self._counted.add(out.set, self.rank)
+            if _compare.is_due(self.version):
+                self._say_what_it_has(_compare.block_of(self.version))
         self._offer_state()
+        found = self._worker.difference()
+        if found is not None:
+            self._differs(found)
 
     @contextlib.contextmanager
     def _becomes(self, version: int) -> Iterator[None]:
@@ -284,6 +322,39 @@ class Sync(Rank):
                 raise
             self.version, self._torn = version, None
             _claim.is_of(self._bare, self._before + version)
+
+    # ---- what other ranks have ----
+
+    def _say_what_it_has(self, *blocks: int, last: bool = False) -> None:
+        """After this version. If the connection is busy, there will be other versions."""
+        takes = self._mode == "take"
+        with contextlib.suppress(Busy):
+            self._worker.compare(self._rates(), takes=takes, last=last)
+            for number in blocks:
+                mine = self._blocks.digests(number)
+                self._worker.compare((), mine.values, first=mine.first, each=mine.each,
+                                     takes=takes, last=last)
+
+    def _differs(self, found: Difference) -> None:
+        words = (f"rank {self.rank} has another state after version {found.version} than rank "
+                 f"{found.source}: {found.why}. Whatever changes parameters, rates or groups "
+                 "belongs into the function that Sync calls for each version, "
+                 "Sync(model, opt, step=function), where all ranks do the same")
+        if self._mode == "raise":
+            self._why_closed = words
+            self._leave()
+            raise Diverged(f"{words}. This rank has left the job; another Sync, made anew, takes "
+                           'the state of another rank. on_difference="take" does that at once, '
+                           'and "warn" goes on as it is')
+        what = ("It takes the state of another rank" if self._mode == "take" else
+                "It goes on as it is, and this is not said again")
+        warnings.warn(f"{words}. {what}", RuntimeWarning, stacklevel=6)
+
+    def _ended(self, out: Outcome) -> None:
+        super()._ended(out)
+        if self.complete:
+            with contextlib.suppress(Error):  # the server may be gone by now
+                self._say_what_it_has(*range(_compare.BLOCKS), last=self._mode != "warn")
 
     def _must_be_whole(self) -> None:
         if self._torn is not None:

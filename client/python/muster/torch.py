@@ -14,6 +14,6 @@ from ._ddp import alone
 from ._rank import Step
 from ._sampler import Sampler
 from ._served import Served
-from ._sync import Sync
+from ._sync import Diverged, Sync
 
-__all__ = ["Sampler", "Served", "Step", "Sync", "alone"]
+__all__ = ["Diverged", "Sampler", "Served", "Step", "Sync", "alone"]

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 
 from . import _arguments, _library
 from ._library import lib
-from ._records import Agreement, Hint, Job, Outcome, Part, Region, Share, Verdict
+from ._records import Agreement, Difference, Hint, Job, Outcome, Part, Region, Share, Verdict
 from .view import Lease, View, view_of
 
 TYPES = {"f32": 0, "bf16": 1, "f16": 2}
@@ -152,6 +152,11 @@ def _table(tensors: Sequence[Tuple[Any, ...]]) -> Any:
     return table
 
 
+def _rows(parts: Sequence[Part]) -> Any:
+    return (_library.Part * len(parts))(*[
+        _library.Part(p.name.encode(), p.value.encode(), p.digest, p.kernel) for p in parts])
+
+
 class Worker:
     """A worker of a job; joins it at once.
 
@@ -198,6 +203,7 @@ class Worker:
         self._gradients: Lease = Lease()
         self._answer: Optional[_Answer] = None  # an outcome, or a state
         self._ticket = c.c_uint64()
+        self._difference = _library.Difference(size=c.sizeof(_library.Difference))
         opening = _Opening(options, table)
         try:
             self._handle: Optional[c.c_void_p] = opening.result()
@@ -508,8 +514,7 @@ class Worker:
         it as bytes; it is called only where this worker's state is wanted. version: that the state
         is of, in the job that it comes from. Waits at most wait_timeout for all who started with
         this worker to call it, then raises Timeout: call again."""
-        rows = (_library.Part * len(parts))(*[
-            _library.Part(p.name.encode(), p.value.encode(), p.digest, p.kernel) for p in parts])
+        rows = _rows(parts)
         claim = _library.Claim(size=c.sizeof(_library.Claim), version=version, parts=rows,
                                part_count=len(parts))
         out = _library.Agreement(size=c.sizeof(_library.Agreement))
@@ -527,6 +532,38 @@ class Worker:
         return Agreement(c.string_at(out.state, out.state_bytes) if out.state else None,
                          out.version, out.source, (out.why or b"").decode("utf-8", "replace"),
                          out.kernels_differ)
+
+    def compare(self, parts: Sequence[Part], digests: Sequence[int] = (), *, first: int = 0,
+                each: int = 1, takes: bool = False, last: bool = False) -> None:
+        """Where workers own: says what this worker has after the version of the last outcome, for
+        the leader to compare with what others say of the same version. parts: rates and the like.
+        digests: of `each` tensors each, from tensor `first` on, such as digest() makes. takes: if
+        it differs, wait() is to raise Stale, so that it takes the state of another. last: of the
+        job, whose workers are all to end with the same. Waits for nobody. Raises Busy where the
+        connection takes no message now."""
+        values = (c.c_uint64 * len(digests))(*digests)
+        mine = _library.Comparison(size=c.sizeof(_library.Comparison), parts=_rows(parts),
+                                   part_count=len(parts), tensors=values,
+                                   tensor_count=len(digests), first=first, each=each, takes=takes,
+                                   last=last)
+        self._call(lib.muster_compare, c.byref(mine))
+
+    def difference(self) -> Optional[Difference]:
+        """Has the leader found that this worker has something else than others? It says so once,
+        and again only after this worker has taken a state. Waits for nobody."""
+        out = self._difference
+        if self._call(lib.muster_difference, c.byref(out)) == 0:
+            return None
+        return Difference(out.version, out.source, out.why.decode("utf-8", "replace"))
+
+    @staticmethod
+    def digest(data: Any, before: int = 0) -> int:
+        """Of the bytes of a contiguous buffer, CRC32C. before: the digest of what comes before
+        them."""
+        flat = memoryview(data).cast("B")
+        held = (c.c_char * flat.nbytes).from_buffer(
+            memoryview(bytearray(flat)) if flat.readonly else flat)
+        return int(lib.muster_digest(before, c.byref(held), flat.nbytes))
 
     def average(self) -> Tuple[int, memoryview]:
         """The version, and the moving average of the parameters right after its commit, for

@@ -62,6 +62,9 @@ struct mst_job {
 	/* The bytes of the last state that was larger than --state-max, 0: none was; and whose. */
 	uint64_t state_too_large;
 	uint32_t state_of;
+	/* How often a worker had something else than most after a version. */
+	uint64_t differences;
+	struct mst_reason apart; /* workers have ended with different states: says which; or "" */
 	uint64_t session_bytes; /* bytes that a worker's session needs at this server */
 	bool *present;          /* by rank: the worker has started, and its session has not ended */
 

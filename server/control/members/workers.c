@@ -36,6 +36,7 @@ void mst_workers_agree(struct mst_workers *w, uint64_t now_ns)
 			"nothing of it for a quarter of --patience",
 			now_ns);
 	mst_agreement_step(&w->agreement, now_ns);
+	mst_divergence_step(&w->divergence);
 }
 
 /* ---- what they say ---- */
@@ -175,6 +176,8 @@ static bool take_transfer(struct mst_workers *w, struct mst_conn *c, const struc
 	const char *wrong;
 	bool taken = mst_state_transfer_message(w->state_transfer, c, msg, &wrong);
 
+	if (msg->kind == MST_MSG_TOOK && taken && wrong == NULL)
+		mst_divergence_took(&w->divergence, c->who.rank);
 	return wrong == NULL ? taken : mst_workers_broken(w, c, wrong, now_ns);
 }
 
@@ -182,6 +185,14 @@ static bool take_claim(struct mst_workers *w, struct mst_conn *c,
 		       const struct mst_state_claim *claim, uint64_t now_ns)
 {
 	const char *wrong = mst_agreement_claim(&w->agreement, c, claim);
+
+	return wrong == NULL ? true : mst_workers_broken(w, c, wrong, now_ns);
+}
+
+static bool take_comparison(struct mst_workers *w, struct mst_conn *c,
+			    const struct mst_comparison *said, uint64_t now_ns)
+{
+	const char *wrong = mst_divergence_compare(&w->divergence, c, said);
 
 	return wrong == NULL ? true : mst_workers_broken(w, c, wrong, now_ns);
 }
@@ -223,6 +234,8 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 		return take_report(w, c, &msg->metric, now_ns);
 	case MST_MSG_CLAIM:
 		return take_claim(w, c, &msg->claim, now_ns);
+	case MST_MSG_COMPARE:
+		return take_comparison(w, c, &msg->comparison, now_ns);
 	case MST_MSG_GIVE:
 		if (msg->handed.number == MST_AGREED_GIFT)
 			return take_agreed(w, c, &msg->handed, now_ns);
@@ -334,6 +347,7 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	mst_followers_forget(&w->leading->followers, who);
 	w->base->job.present[who.rank] = false;
 	mst_agreement_lost(&w->agreement, who.rank);
+	mst_divergence_lost(&w->divergence);
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", reason.text);
 		if (c != NULL) /* the worker closes its connection, or the server does soon */

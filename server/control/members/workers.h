@@ -10,6 +10,7 @@
 
 #include "server/control/members/leading.h"
 #include "server/control/transfer/agreement.h"
+#include "server/control/transfer/divergence.h"
 #include "server/control/transfer/lending.h"
 #include "server/control/transfer/start_state.h"
 #include "server/control/transfer/state_transfer.h"
@@ -20,6 +21,7 @@ struct mst_workers {
 	struct mst_state_transfer *state_transfer;
 	struct mst_lending *lending;
 	struct mst_start_state start_state; /* passed on to the followers */
+	struct mst_divergence divergence;   /* of their states, while they train */
 	struct mst_agreement agreement;     /* on the state that workers begin with */
 
 	uint64_t beat_ns; /* when workers are next told which servers are alive */

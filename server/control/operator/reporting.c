@@ -89,6 +89,7 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 		fill_server(r, i, &s->server[i]);
 	mst_metrics_tell(&j->metrics, s);
 	s->goal = j->goal.version != 0 ? j->goal.version : MST_NOT_KNOWN;
+	s->differences = j->differences;
 	s->state_max = j->o->state_max;
 	s->state_too_large = j->state_too_large;
 	s->state_of = j->state_of;

@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/reason.h"
+#include "server/control/transfer/claims.h"
 
 /* How many bytes may be queued on a connection before the next piece. */
 #define QUEUED_MAX ((size_t)256 << 10)
@@ -61,65 +62,14 @@ void mst_agreement_fini(struct mst_agreement *a)
 
 /* ---- what differs ---- */
 
-struct apart {
-	bool state, kernels;
-	struct mst_reason why;
-};
-
-static const struct mst_claim_part *part_of(const struct mst_state_claim *claim, const char *name)
+static struct mst_apart compare(const struct mst_state_claim *own,
+				const struct mst_state_claim *theirs, uint32_t from)
 {
-	for (uint32_t i = 0; i < claim->count; i++) {
-		if (strcmp(claim->part[i].name, name) == 0)
-			return &claim->part[i];
-	}
-	return NULL;
+	return mst_claims_compare(&(struct mst_parts){ own->part, own->count },
+				  &(struct mst_parts){ theirs->part, theirs->count }, from);
 }
 
-static const char *value_of(const struct mst_claim_part *part)
-{
-	if (part == NULL)
-		return "not there";
-	return part->value[0] != '\0' ? part->value : "another one";
-}
-
-/* @own or @theirs may be NULL: there is no such part. */
-static void add(struct apart *d, uint32_t from, const struct mst_claim_part *own,
-		const struct mst_claim_part *theirs)
-{
-	const struct mst_claim_part *part = own != NULL ? own : theirs;
-	const char *comma = d->why.text[0] != '\0' ? "; " : "";
-	/* What is alike in so few words differs in what they leave out. */
-	bool silent = own != NULL && theirs != NULL && strcmp(own->value, theirs->value) == 0;
-
-	d->state |= part->kind == MUSTER_PART_STATE;
-	d->kernels |= part->kind == MUSTER_PART_KERNEL;
-	if (silent)
-		mst_reason_add(&d->why, "%s%s: not those of rank %" PRIu32, comma, part->name,
-			       from);
-	else
-		mst_reason_add(&d->why, "%s%s: %s, and %s at rank %" PRIu32, comma, part->name,
-			       value_of(own), value_of(theirs), from);
-}
-
-/* What differs between a worker's state and the one of rank @from. */
-static struct apart compare(const struct mst_state_claim *own, const struct mst_state_claim *theirs,
-			    uint32_t from)
-{
-	struct apart d = { .state = false };
-
-	for (uint32_t i = 0; i < own->count; i++) {
-		const struct mst_claim_part *part = part_of(theirs, own->part[i].name);
-		if (part == NULL || part->digest != own->part[i].digest)
-			add(&d, from, &own->part[i], part);
-	}
-	for (uint32_t i = 0; i < theirs->count; i++) {
-		if (part_of(own, theirs->part[i].name) == NULL)
-			add(&d, from, NULL, &theirs->part[i]);
-	}
-	return d;
-}
-
-static struct apart compare_ranks(const struct mst_agreement *a, uint32_t own, uint32_t from)
+static struct mst_apart compare_ranks(const struct mst_agreement *a, uint32_t own, uint32_t from)
 {
 	return compare(a->row[own].said, a->row[from].said, from);
 }
@@ -176,7 +126,7 @@ static struct found look_at_all(const struct mst_agreement *a, uint32_t from)
 	for (uint32_t rank = 0; rank < workers(a); rank++) {
 		if (!a->row[rank].expected)
 			continue;
-		struct apart d = compare_ranks(a, rank, from);
+		struct mst_apart d = compare_ranks(a, rank, from);
 		f.state |= d.state;
 		f.kernels |= d.kernels;
 		if ((d.state || d.kernels) && ++differ <= RANKS_TOLD)
@@ -198,7 +148,7 @@ static void say(struct mst_agreement *a, uint32_t rank, enum mst_agree_what what
 	if (c == NULL)
 		return;
 	struct mst_message *m = mst_frontend_draft(&a->base->front, MST_MSG_AGREE);
-	struct apart d = compare_ranks(a, rank, f.from);
+	struct mst_apart d = compare_ranks(a, rank, f.from);
 	m->agree = (struct mst_agree){ .what = what,
 				       .from = f.from,
 				       .version = a->row[f.from].said->version,
@@ -223,6 +173,7 @@ static void conclude(struct mst_agreement *a, struct found f)
 	}
 	a->over = true;
 	a->agreed = *a->row[f.from].said;
+	a->kernels = f.kernels;
 	a->from = f.from;
 	drop_claims(a);
 	if (!a->sends)
@@ -260,14 +211,37 @@ void mst_agreement_begin(struct mst_agreement *a)
 	go_on(a);
 }
 
-/* It comes late, with the state of another: there is nothing to compare. */
-static void agree_at_once(struct mst_agreement *a, struct mst_conn *c)
+static struct mst_parts kernels_of(const struct mst_state_claim *claim,
+				   struct mst_claim_part room[MUSTER_PARTS_MAX])
 {
-	struct mst_message *m = mst_frontend_draft(&a->base->front, MST_MSG_AGREE);
+	struct mst_parts kernels = { .part = room };
 
+	for (uint32_t i = 0; i < claim->count; i++) {
+		if (claim->part[i].kind == MUSTER_PART_KERNEL)
+			room[kernels.count++] = claim->part[i];
+	}
+	return kernels;
+}
+
+/* It comes late, with the state of another, or the same: only what it computes with may differ. */
+static void agree_at_once(struct mst_agreement *a, struct mst_conn *c,
+			  const struct mst_state_claim *claim)
+{
+	struct mst_claim_part room[2][MUSTER_PARTS_MAX];
+	struct mst_parts own = kernels_of(claim, room[0]), theirs = kernels_of(&a->agreed, room[1]);
+	struct mst_apart d = { .kernels = false };
+
+	if (a->agreed.count > 0)
+		d = mst_claims_compare(&own, &theirs, a->from);
+	if (d.kernels)
+		mst_warn("rank %" PRIu32 " computes with other kernels than rank %" PRIu32 ": %s",
+			 c->who.rank, a->from, d.why.text);
+	struct mst_message *m = mst_frontend_draft(&a->base->front, MST_MSG_AGREE);
 	m->agree = (struct mst_agree){ .what = MST_AGREE_DONE,
 				       .from = c->who.rank,
-				       .version = a->agreed.version };
+				       .version = a->agreed.version,
+				       .kernels = d.kernels || a->kernels };
+	memcpy(m->agree.why, d.why.text, sizeof(m->agree.why));
 	mst_frontend_send(&a->base->front, c, m);
 }
 
@@ -281,7 +255,7 @@ const char *mst_agreement_claim(struct mst_agreement *a, struct mst_conn *c,
 			return "would begin with another state than the others, which have begun "
 			       "(they wait for half of --patience): start it again, and it takes "
 			       "the state of another; or raise --patience";
-		agree_at_once(a, c);
+		agree_at_once(a, c, claim);
 		return NULL;
 	}
 	row->expected |= a->begun; /* the others have not begun yet, so it is in time */

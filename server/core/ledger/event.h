@@ -67,6 +67,9 @@ enum mst_ledger_event_kind {
 	MST_EV_TAKEN, /* given: the worker has all of the state with this number */
 	/* metric: the worker has reported a value, which is finite; for the controller */
 	MST_EV_METRIC,
+	/* The worker has another state than the others after the same versions. Where it comes
+	 * back, its next ask is answered as if the version after it were gone. */
+	MST_EV_STRAYS,
 };
 
 /* Where an element that is infinite or NaN comes from. */

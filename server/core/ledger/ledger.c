@@ -214,6 +214,9 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 	case MST_EV_TAKEN:
 		mst_transfer_taken(l, m, ev->given.number);
 		break;
+	case MST_EV_STRAYS:
+		m->strays = m->state == MST_MEMBER_STARTED && m->comes_back;
+		break;
 	case MST_EV_METRIC:
 		mst_controller_reported(&l->controller, &ev->metric);
 		break;

@@ -55,7 +55,7 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->ask = (struct mst_lane_ask){ 0 };
 	m->given = MST_VERSION_NONE;
 	m->comes_back = false;
-	m->took = false;
+	m->took = m->strays = false;
 	m->behind = MST_UP_TO_DATE;
 	m->outrun = 0;
 	m->asked_in = 0;

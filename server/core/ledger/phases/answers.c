@@ -145,19 +145,19 @@ static bool somebody_gives(const struct mst_ledger *l, const struct mst_member *
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		const struct mst_member *m = &l->member[rank];
-		if (m != but && m->state == MST_MEMBER_STARTED && m->comes_back && !m->rests &&
-		    m->behind == MST_UP_TO_DATE && m->given != MST_VERSION_NONE)
+		if (m != but && mst_behind_may_give(m))
 			return true;
 	}
 	return false;
 }
 
 /* It has joined a running job, and has not all of the state that the others began with: their
- * optimisers may have moments, which are in no version. */
+ * optimisers may have moments, which are in no version. Or it has another state than the others. */
 static bool lacks_state(const struct mst_ledger *l, const struct mst_member *m)
 {
-	return m->given == MST_VERSION_NONE && m->comes_late && m->comes_back && !m->took &&
-	       l->phase == MST_PHASE_RUNNING && somebody_gives(l, m);
+	bool joins = m->given == MST_VERSION_NONE && m->comes_late && m->comes_back && !m->took;
+
+	return (joins || m->strays) && l->phase == MST_PHASE_RUNNING && somebody_gives(l, m);
 }
 
 /* The job has ended, and the version that the member needs next is gone: it keeps what it has, and

@@ -55,13 +55,6 @@ static bool goes_on_from(const struct mst_ledger *l, uint64_t version)
 
 /* ---- who gives ---- */
 
-/* The program of a worker that rests may stand in a wait until the worker returns. */
-static bool may_give(const struct mst_member *m)
-{
-	return m->state == MST_MEMBER_STARTED && m->comes_back && !m->rests &&
-	       m->behind == MST_UP_TO_DATE && m->given != MST_VERSION_NONE;
-}
-
 /* The version that the worker may still be at: an answer that the ledger has decided may not have
  * reached it. */
 static uint64_t oldest_of(const struct mst_ledger *l, const struct mst_member *m)
@@ -78,6 +71,18 @@ static bool wants_another(struct mst_ledger *l)
 	return false;
 }
 
+/* The newest version that a worker has which waits, as its state is not the others': it cannot take
+ * an older one. */
+static uint64_t least_wanted(struct mst_ledger *l)
+{
+	uint64_t least = 0;
+
+	FOR_BEHIND(l, m)
+	if (m->behind == MST_BEHIND_WAITS && m->ask.have != MST_VERSION_NONE && m->ask.have > least)
+		least = m->ask.have;
+	return least;
+}
+
 static bool was_last(const struct mst_ledger *l, const struct mst_member *m)
 {
 	return m->rank == l->transfer.donor.rank && m->incarnation == l->transfer.donor.incarnation;
@@ -89,10 +94,12 @@ static struct mst_member *find_donor(struct mst_ledger *l)
 {
 	struct mst_member *best = NULL, *last = NULL;
 	bool another = wants_another(l);
+	uint64_t least = least_wanted(l);
 
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (!may_give(m) || m->asked_in == l->transfer.round || !goes_on_from(l, m->given))
+		if (!mst_behind_may_give(m) || m->asked_in == l->transfer.round ||
+		    !goes_on_from(l, m->given) || oldest_of(l, m) < least)
 			continue;
 		if (another && was_last(l, m))
 			last = m;
@@ -108,7 +115,7 @@ static bool is_hope(const struct mst_ledger *l)
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		const struct mst_member *m = &l->member[rank];
 		if (m->asked_in != l->transfer.round &&
-		    (may_give(m) || m->behind == MST_BEHIND_CATCHES))
+		    (mst_behind_may_give(m) || m->behind == MST_BEHIND_CATCHES))
 			return true;
 	}
 	return false;
@@ -200,7 +207,8 @@ void mst_transfer_given(struct mst_ledger *l, struct mst_member *m, uint64_t num
 	h->version = version;
 	FOR_BEHIND(l, taker)
 	{
-		if (taker->behind != MST_BEHIND_WAITS)
+		bool older = taker->ask.have != MST_VERSION_NONE && version < taker->ask.have;
+		if (taker->behind != MST_BEHIND_WAITS || older)
 			continue;
 		mst_behind_enter(l, taker, MST_BEHIND_TAKES);
 		struct mst_decision *d = mst_decide(l, MST_DO_HAND, taker);
@@ -218,6 +226,7 @@ void mst_transfer_taken(struct mst_ledger *l, struct mst_member *m, uint64_t num
 	MST_ASSERT(m->asks); /* the ask that found the version gone */
 	m->given = m->ask.have = l->transfer.version;
 	m->took = true;
+	m->strays = false;
 	mst_behind_enter(l, m, MST_BEHIND_CATCHES);
 }
 
@@ -234,7 +243,7 @@ static void give_up_donor(struct mst_ledger *l)
 	if (!somebody_waits(l)) {
 		stop(l);
 		begin_round(l);
-	} else if (!is_donor(l, m) || !may_give(m) || !goes_on_from(l, m->given) ||
+	} else if (!is_donor(l, m) || !mst_behind_may_give(m) || !goes_on_from(l, m->given) ||
 		   l->now_ns >= after(h->asked_ns, giving_ns(l))) {
 		stop(l);
 	}

@@ -18,6 +18,14 @@ static inline bool mst_behind_holds(const struct mst_member *m)
 	return m->behind == MST_BEHIND_WAITS || m->behind == MST_BEHIND_TAKES;
 }
 
+/* Can @m be asked for its state? The program of a worker that rests may stand in a wait until the
+ * worker returns. */
+static inline bool mst_behind_may_give(const struct mst_member *m)
+{
+	return m->state == MST_MEMBER_STARTED && m->comes_back && !m->rests && !m->strays &&
+	       m->behind == MST_UP_TO_DATE && m->given != MST_VERSION_NONE;
+}
+
 /* @m begins to be behind in another way. */
 void mst_behind_enter(struct mst_ledger *l, struct mst_member *m, enum mst_behind behind);
 

@@ -557,6 +557,25 @@ static void the_longest_messages_have_room(void)
 		CU_ASSERT(most_of_kind(kind) <= MST_FRAME_PLAIN);
 }
 
+/* It has the one or the other. */
+static void a_comparison_of_parts_or_of_tensors_has_room(void)
+{
+	static unsigned char bytes[MST_FRAME_BODY_MAX];
+	static struct mst_message m;
+	struct mst_comparison *c = &m.comparison;
+
+	m.kind = MST_MSG_COMPARE;
+	c->part_count = MUSTER_PARTS_MAX;
+	for (uint32_t i = 0; i < MUSTER_PARTS_MAX; i++) {
+		memset(c->part[i].name, 'n', MST_NAME_LEN - 1);
+		memset(c->part[i].value, 'v', MST_NAME_LEN - 1);
+	}
+	CU_ASSERT(mst_message_encode(&m, bytes, sizeof(bytes)) <= MST_FRAME_STRANGER);
+	c->part_count = 0;
+	c->count = MUSTER_COMPARE_MAX;
+	CU_ASSERT(mst_message_encode(&m, bytes, sizeof(bytes)) <= MST_FRAME_STRANGER);
+}
+
 static void a_loss_nobody_told_stays_a_nan(void)
 {
 	wire_make(MST_MSG_STATUS);
@@ -600,6 +619,8 @@ static CU_TestInfo cases[] = {
 	{ "an unknown field that must be known is refused, and named",
 	  an_unknown_field_that_must_be_known_is_refused_and_named },
 	{ "the longest messages fit what their receivers read", the_longest_messages_have_room },
+	{ "so does a comparison of parts, and one of tensors",
+	  a_comparison_of_parts_or_of_tensors_has_room },
 	{ "a loss that nobody told stays a NaN", a_loss_nobody_told_stays_a_nan },
 	CU_TEST_INFO_NULL,
 };

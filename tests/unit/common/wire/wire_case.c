@@ -27,17 +27,38 @@ static void make_hello(void)
 					      .origins = two_origins };
 }
 
-static void make_claim(void)
+static void make_parts(struct mst_claim_part *parts)
 {
-	wire_sent.claim.version = 17;
-	wire_sent.claim.count = MUSTER_PARTS_MAX;
 	for (uint32_t i = 0; i < MUSTER_PARTS_MAX; i++) {
-		struct mst_claim_part *part = &wire_sent.claim.part[i];
+		struct mst_claim_part *part = &parts[i];
 		(void)snprintf(part->name, sizeof(part->name), "lr of group %" PRIu32, i);
 		(void)snprintf(part->value, sizeof(part->value), "0.%" PRIu32, i);
 		part->digest = UINT64_C(0x0123456789abcdef) * (i + 1);
 		part->kind = i % 2 == 0 ? MUSTER_PART_STATE : MUSTER_PART_KERNEL;
 	}
+}
+
+static void make_claim(void)
+{
+	wire_sent.claim.version = 17;
+	wire_sent.claim.count = MUSTER_PARTS_MAX;
+	make_parts(wire_sent.claim.part);
+}
+
+static void make_comparison(void)
+{
+	struct mst_comparison *c = &wire_sent.comparison;
+
+	*c = (struct mst_comparison){ .version = 32,
+				      .takes = 1,
+				      .last = 1,
+				      .first = 128,
+				      .each = 2,
+				      .part_count = MUSTER_PARTS_MAX,
+				      .count = MUSTER_COMPARE_MAX };
+	make_parts(c->part);
+	for (uint32_t i = 0; i < MUSTER_COMPARE_MAX; i++)
+		c->digest[i] = UINT64_C(0xfedcba9876543210) * (i + 1);
 }
 
 static void make_welcome(void)
@@ -234,6 +255,10 @@ void wire_make(enum mst_message_kind kind)
 		make_claim();
 	else if (kind == MST_MSG_AGREE)
 		wire_sent.agree = (struct mst_agree){ MST_AGREE_TAKE, 3, 17, 1, "lr: 1, and 2" };
+	else if (kind == MST_MSG_COMPARE)
+		make_comparison();
+	else if (kind == MST_MSG_DIFFERS)
+		wire_sent.differs = (struct mst_differs){ 32, 1, "lr: 1, and 2 at rank 1" };
 	else if (kind == MST_MSG_SEND_STATE)
 		wire_sent.wanted = (struct mst_wanted){ 1, 1 };
 	else if (kind == MST_MSG_STATE)

@@ -112,6 +112,7 @@ static uint32_t owner_of(uint32_t kind)
 	case MST_MSG_TENSORS:
 	case MST_MSG_REPORT:
 	case MST_MSG_CLAIM:
+	case MST_MSG_COMPARE:
 	case MST_MSG_GIVE:
 	case MST_MSG_TOOK:
 	case MST_MSG_ASK_AVERAGE:
@@ -145,6 +146,7 @@ static uint32_t owner_of(uint32_t kind)
 	case MST_MSG_STATE_WANTED:
 	case MST_MSG_TAKE:
 	case MST_MSG_AGREE:
+	case MST_MSG_DIFFERS:
 	case MST_MSG_FETCH:
 		return NOBODYS;
 	}

@@ -164,6 +164,23 @@ static const char *claims(uint32_t rank, uint64_t version, const char *rate)
 	return wrong;
 }
 
+/* The same, of a worker that computes in another way. */
+static const char *claims_kernel(uint32_t rank, const char *kernel)
+{
+	static struct mst_state_claim claim;
+
+	memset(&claim, 0, sizeof(claim));
+	claim.count = 2;
+	(void)snprintf(claim.part[0].name, sizeof(claim.part[0].name), "lr");
+	(void)snprintf(claim.part[1].name, sizeof(claim.part[1].name), "torch");
+	(void)snprintf(claim.part[1].value, sizeof(claim.part[1].value), "%s", kernel);
+	claim.part[1].kind = MUSTER_PART_KERNEL;
+	claim.part[1].digest = (unsigned char)kernel[0];
+	const char *wrong = mst_agreement_claim(&agreement, worker[rank].conn, &claim);
+	step();
+	return wrong;
+}
+
 static const char *gives(uint32_t rank, uint64_t offset, const char *state, uint32_t length,
 			 uint64_t total)
 {
@@ -358,7 +375,32 @@ static void what_nobody_asked_for_is_refused(void)
 	end();
 }
 
+static void other_kernels_are_told_to_all_and_to_one_that_joins_late(void)
+{
+	begin();
+	(void)claims_kernel(0, "1.13");
+	(void)claims_kernel(1, "2.6");
+	CU_ASSERT_PTR_NULL(claims_kernel(2, "1.13"));
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		CU_ASSERT(is_told(rank, MST_AGREE_DONE, 0) && worker[rank].last.kernels == 1);
+	CU_ASSERT_STRING_EQUAL(worker[1].last.why, "torch: 2.6, and 1.13 at rank 0");
+	end();
+	begin();
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		(void)claims_kernel(rank, "1.13");
+	CU_ASSERT_EQUAL(worker[0].last.kernels, 0);
+	is_lost(2);
+	joins(2, 2);
+	worker[2].conn->took = true;
+	CU_ASSERT_PTR_NULL(claims_kernel(2, "2.6"));
+	CU_ASSERT(is_told(2, MST_AGREE_DONE, 2) && worker[2].last.kernels == 1);
+	CU_ASSERT_STRING_EQUAL(worker[2].last.why, "torch: 2.6, and 1.13 at rank 0");
+	end();
+}
+
 static CU_TestInfo cases[] = {
+	{ "other kernels are told to all, and to one that joins late",
+	  other_kernels_are_told_to_all_and_to_one_that_joins_late },
 	{ "equal states stay where they are", equal_states_stay_where_they_are },
 	{ "the newest state is given to those that differ",
 	  newest_state_is_given_to_those_that_differ },

@@ -34,6 +34,7 @@ static const char *const event_name[] = {
 	[MST_EV_GIVEN] = "given",
 	[MST_EV_TAKEN] = "taken",
 	[MST_EV_METRIC] = "metric",
+	[MST_EV_STRAYS] = "strays",
 };
 
 static const char *const decision_name[] = {

@@ -352,6 +352,7 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_END:
 	case MST_EV_GIVEN: /* nobody here comes back */
 	case MST_EV_TAKEN:
+	case MST_EV_STRAYS:
 	case MST_EV_METRIC: /* nor reports anything */
 		abort();
 	}

@@ -579,7 +579,105 @@ static void who_has_the_newest_version_by_a_state_is_not_told_to_keep_it(void)
 	job_close(&j);
 }
 
+/* Rank 2 of three under bsp is found to have another state, at version 5. */
+static void begin_strays(struct ledger_job *j)
+{
+	struct mst_ledger_cfg cfg = owns("bsp", 3);
+
+	begin(j, &cfg);
+	versions(j, 3, 5);
+	job_tell(j, 2, MST_EV_STRAYS);
+}
+
+static void one_that_has_another_state_takes_that_of_another(void)
+{
+	struct ledger_job j;
+
+	begin_strays(&j);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 0); /* not before it asks */
+	for (uint32_t rank = 0; rank < 3; rank++)
+		job_push(&j, rank); /* and asks, which a push does too */
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 5);
+	uint64_t version = job_version(&j);
+	job_answered(&j, 0);
+	job_answered(&j, 1);
+	versions(&j, 2, 1); /* nobody waits for it */
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, -1), 1);
+	CU_ASSERT(asked(&j)->who.rank < 2);
+	given(&j, asked(&j)->who.rank, asked(&j)->state.number, version);
+	taken(&j, 2, asked(&j)->state.number, version);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, version + 1);
+	job_answered(&j, 2);
+	job_ask(&j, 2);
+	CU_ASSERT_FALSE(job_member(&j, 2).behind);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1); /* the state that it has is right */
+	job_close(&j);
+}
+
+/* Else the fault would spread. */
+static void one_that_has_another_state_is_not_asked_for_it(void)
+{
+	struct ledger_job j;
+
+	begin_strays(&j);
+	job_lose(&j, 0, -EPIPE);
+	enter(&j, 0);
+	job_push(&j, 1);
+	job_push(&j, 2);
+	job_answered(&j, 1);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 2), 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 1), 1);
+	job_close(&j);
+}
+
+/* A worker never goes back. */
+static void no_state_is_taken_that_is_older_than_the_own(void)
+{
+	struct mst_ledger_cfg cfg = owns("backup:1", 3);
+	struct ledger_job j;
+
+	begin(&j, &cfg);
+	job_push(&j, 2); /* it alone makes a version, and the others have none */
+	job_answered(&j, 2);
+	job_tell(&j, 2, MST_EV_STRAYS);
+	job_push(&j, 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 0);
+	job_ask(&j, 0);
+	job_answered(&j, 0);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 0); /* it may not have heard of it yet */
+	job_ask(&j, 0);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, 0), 1);
+	given(&j, 0, asked(&j)->state.number, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 1);
+	job_close(&j);
+}
+
+static void one_that_has_another_state_goes_on_where_nobody_can_give(void)
+{
+	struct mst_ledger_cfg cfg = owns("backup:1", 2);
+	struct ledger_job j;
+
+	begin(&j, &cfg);
+	job_leave(&j, 0, 0);
+	job_tell(&j, 1, MST_EV_STRAYS);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 1), 0);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 1);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
+	{ "one that has another state takes that of another",
+	  one_that_has_another_state_takes_that_of_another },
+	{ "one that has another state is not asked for it",
+	  one_that_has_another_state_is_not_asked_for_it },
+	{ "no state is taken that is older than the own",
+	  no_state_is_taken_that_is_older_than_the_own },
+	{ "one that has another state goes on where nobody can give",
+	  one_that_has_another_state_goes_on_where_nobody_can_give },
 	{ "one that joins late gets a state, and the versions after it",
 	  one_that_joins_late_gets_a_state_and_what_follows },
 	{ "one that joins late takes a state though no version is gone",

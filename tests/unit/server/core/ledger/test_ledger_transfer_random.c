@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers that come and go, fall behind, give, take, lie, rest and fall silent, by chance. Whatever
+/* Workers that come and go, fall behind, stray, give, take, lie, rest and fall silent, by
+ * chance. Whatever
  * happens, each gets every version in order or from a state on, and nobody waits for ever. */
 #include <errno.h>
 
@@ -57,6 +58,8 @@ static void handed(const struct mst_decision *d)
 {
 	uint64_t version = d->state.version;
 
+	CU_ASSERT_FATAL(w.taker[d->who.rank].has == MST_VERSION_NONE ||
+			version >= w.taker[d->who.rank].has);
 	CU_ASSERT_FATAL(version == job_version(&w.job) ||
 			mst_ledger_record_of(w.job.ledger, version + 1) != NULL);
 	w.taker[d->who.rank].number = d->state.number;
@@ -82,6 +85,7 @@ static void decided(const struct mst_decision *d)
 		w.donor = d->who;
 		w.wanted = d->state.number;
 		CU_ASSERT_FALSE_FATAL(job_member(&w.job, d->who.rank).rests);
+		CU_ASSERT_FALSE_FATAL(w.job.ledger->member[d->who.rank].strays);
 	}
 }
 
@@ -189,6 +193,8 @@ static void step(void)
 		go(rank);
 	else if (live && chance(60))
 		rest(rank);
+	else if (live && chance(80))
+		job_tell(&w.job, rank, MST_EV_STRAYS);
 	else if (chance(15))
 		give();
 	else if (chance(5))
