@@ -254,6 +254,11 @@ void mst_report_state(const struct mst_status *job, FILE *out)
 			      " could not give its state to a worker that comes back: it has "
 			      "%" PRIu64 " bytes, and musterd --state-max is %" PRIu64 "\n",
 			      job->state_of, job->state_too_large, job->state_max);
+	if (job->differences > 0 && job->differences != MST_NOT_KNOWN)
+		(void)fprintf(out,
+			      "ranks had different states %" PRIu64
+			      " times after the same version: the log of the leader says which\n",
+			      job->differences);
 }
 
 uint64_t mst_report_pushed(const struct mst_status_rank *row)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Training in PyTorch: muster.torch.Sync beside DistributedDataParallel over Gloo, in turn.
 
-Two questions, each asked of both in every round; medians over the rounds are printed, with their
-lowest and highest.
+Two questions, each asked of both in every round, and one of muster alone; medians over the rounds
+are printed, with their lowest and highest.
 
 straggler: how long four ranks take to learn, if one is five times slower. The model is small, and
     each rank sleeps after its backward pass, so that computing takes 10 ms (50 ms in the slow rank)
@@ -15,8 +15,12 @@ share: what a step takes besides forward, backward and optimiser, where nobody i
     ranks). Each rank makes the same steps without the others in between, and their median is taken
     away. Printed too is by how much the memory of rank 0 grows when it joins and makes two steps:
     gradients of the model are in it, and what it shares with the server.
+digest: what it costs a step of two ranks under bsp that every 16th version is compared (Sync,
+    on_difference). In one job ranks make 32 steps with that and 32 without it in turn, as often
+    as there are rounds; a ratio is that of two neighbours. Printed besides is what the digest of the whole state
+    takes at the start.
 
-usage: torch_steps.py BUILD [--rounds N] [--only straggler|share] [--versions N]
+usage: torch_steps.py BUILD [--rounds N] [--only straggler|share|digest] [--versions N]
                       [--sizes 25K,1M,25M]
 """
 import argparse
@@ -38,7 +42,7 @@ BATCH = 16
 UNITS = {"K": 1000, "M": 1000000}
 # Versions that the servers keep. The straggler is behind by some; where nobody is slow, no rank is
 # by more than one, and a version is as large as the model.
-HISTORY = {"straggler": 64, "share": 2}
+HISTORY = {"straggler": 64, "share": 2, "digest": 2}
 
 
 def size_of(text):
@@ -49,7 +53,7 @@ def read_line():
     p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     p.add_argument("build", type=pathlib.Path)
     p.add_argument("--rounds", type=int, default=3)
-    p.add_argument("--only", choices=("straggler", "share"))
+    p.add_argument("--only", choices=("straggler", "share", "digest"))
     p.add_argument("--versions", type=int, default=200)
     p.add_argument("--sizes", default="25K,1M,25M",
                    type=lambda text: [size_of(size) for size in text.split(",")])
@@ -163,21 +167,42 @@ def resident():
                    if line.startswith(("RssAnon:", "RssShmem:")))
 
 
+def wide(size):
+    """A model of so many parameters, and a batch for it."""
+    import torch
+    width = max(8, int((size / 4) ** 0.5))
+    layers = [torch.nn.Linear(width, width, bias=False) for _ in range(4)]
+    return torch.nn.Sequential(*layers), torch.randn(4, width)
+
+
+def digest(size, rounds):
+    """Seconds of a step with comparisons and without, in each round; and of the claim."""
+    import torch
+    from muster import _claim, _compare, _state
+    net, x = wide(size)
+    job = Muster(net, torch.optim.SGD(net.parameters(), lr=1e-6, momentum=0.9))
+    steps_of(job, x, x, 16)
+    began = time.monotonic()
+    _claim.of_whole(_state.Whole(net, job.opt, None), ())
+    claim = time.monotonic() - began
+    often, found = _compare.EVERY, {True: [], False: []}
+    for _ in range(rounds):
+        for compares, steps in found.items():
+            _compare.EVERY = often if compares else 1 << 60
+            steps.append(statistics.mean(steps_of(job, x, x, 2 * often)))
+    job.sync.close()
+    return {"with": found[True], "without": found[False], "claim": claim}
+
+
 def share(peer, rank, size):
     """Seconds of a step of the job and of one alone, and what joining takes of memory."""
     import torch
-
-    def model():
-        width = max(8, int((size / 4) ** 0.5))
-        layers = [torch.nn.Linear(width, width, bias=False) for _ in range(4)]
-        return torch.nn.Sequential(*layers), torch.randn(4, width)
-
-    net, x = model()
+    net, x = wide(size)
     before = resident()
     job = peer(net, torch.optim.SGD(net.parameters(), lr=1e-6))
     steps_of(job, x, x, 2)
     memory = resident() - before
-    plain = model()[0]
+    plain = wide(size)[0]
     alone = Alone(plain, torch.optim.SGD(plain.parameters(), lr=1e-6))
     count = 5 if size > 5000000 else 20
     together, apart = [], []
@@ -195,8 +220,12 @@ def be_rank(a):
     torch.set_num_threads(1)
     rank = int(os.environ.get("MUSTER_RANK", os.environ.get("RANK", "0")))
     peer = Muster if a.rank_of == "muster" else Gloo
-    said = (learn(peer, rank, a.versions) if a.only == "straggler"
-            else share(peer, rank, a.sizes[0]))
+    if a.only == "straggler":
+        said = learn(peer, rank, a.versions)
+    elif a.only == "digest":
+        said = digest(a.sizes[0], a.rounds)
+    else:
+        said = share(peer, rank, a.sizes[0])
     if rank == 0:
         pathlib.Path(a.out).write_text(json.dumps(said))
 
@@ -289,15 +318,23 @@ def shares(a):
                   f"{memory:.1f} MiB", flush=True)
 
 
+def digests(a):
+    for size in a.sizes:
+        one = ranks(a, "muster", "digest", SHARE_RANKS, "bsp", sizes=size, rounds=a.rounds)
+        ratios = [(w - wo) / wo for w, wo in zip(one["with"], one["without"])]
+        print(f"{size:9} parameters, a step {told(one['without'], 1e3)} ms, with comparisons "
+              f"{told(one['with'], 1e3)} ms: {statistics.median(ratios):+.2%} in the median of "
+              f"{a.rounds}; the claim {one['claim'] * 1e3:.1f} ms", flush=True)
+
+
 def main():
     a = read_line()
     if a.rank_of:
         be_rank(a)
         return
-    if a.only != "share":
-        straggler(a)
-    if a.only != "straggler":
-        shares(a)
+    for name, ask in (("straggler", straggler), ("share", shares), ("digest", digests)):
+        if a.only in (None, name):
+            ask(a)
     print(f"{a.rounds} rounds, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f}")
 
 

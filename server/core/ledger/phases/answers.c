@@ -157,7 +157,7 @@ static bool lacks_state(const struct mst_ledger *l, const struct mst_member *m)
 {
 	bool joins = m->given == MST_VERSION_NONE && m->comes_late && m->comes_back && !m->took;
 
-	return (joins || m->strays) && l->phase == MST_PHASE_RUNNING && somebody_gives(l, m);
+	return l->phase == MST_PHASE_RUNNING && (m->strays || (joins && somebody_gives(l, m)));
 }
 
 /* The job has ended, and the version that the member needs next is gone: it keeps what it has, and
@@ -189,6 +189,8 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	uint64_t version = version_due(l, m);
 	uint32_t buffer;
 
+	if (m->strays && !somebody_gives(l, m))
+		m->strays = false; /* its state is the only one, and so the job's */
 	MST_ASSERT(m->asks && (m->judged >= m->ask_after || l->phase == MST_PHASE_ENDED));
 	if (mst_behind_holds(m) || lacks_state(l, m) ||
 	    !mst_store_find(&l->store, version, &buffer)) {

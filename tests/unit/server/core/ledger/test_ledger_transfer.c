@@ -618,17 +618,45 @@ static void one_that_has_another_state_takes_that_of_another(void)
 /* Else the fault would spread. */
 static void one_that_has_another_state_is_not_asked_for_it(void)
 {
+	struct mst_ledger_cfg cfg = owns("backup:1", 3);
 	struct ledger_job j;
 
-	begin_strays(&j);
+	begin(&j, &cfg);
+	job_tell(&j, 1, MST_EV_STRAYS);
 	job_lose(&j, 0, -EPIPE);
 	enter(&j, 0);
-	job_push(&j, 1);
 	job_push(&j, 2);
-	job_answered(&j, 1);
-	job_push(&j, 1);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 2), 0);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 1), 1);
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, 2), 1);
+	given(&j, 2, asked(&j)->state.number, MST_VERSION_NONE);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 1), 0);
+	job_close(&j);
+}
+
+/* The state was given before this worker was found to have another. */
+static void one_that_is_further_than_a_state_waits_for_the_next(void)
+{
+	struct mst_ledger_cfg cfg = owns("backup:1", 3);
+	struct ledger_job j;
+
+	begin(&j, &cfg);
+	job_lose(&j, 1, -EPIPE);
+	enter(&j, 1);
+	for (int i = 0; i < 2; i++) {
+		job_push(&j, 0);
+		if (i == 0)
+			job_answered(&j, 0); /* the second answer may be on its way */
+	}
+	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, 0), 1);
+	for (int i = 0; i < 2; i++) {
+		job_ask(&j, 2);
+		job_answered(&j, 2);
+	}
+	job_tell(&j, 2, MST_EV_STRAYS);
+	job_push(&j, 2);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
+	given(&j, 0, asked(&j)->state.number, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 1), 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 0);
 	job_close(&j);
 }
 
@@ -666,6 +694,10 @@ static void one_that_has_another_state_goes_on_where_nobody_can_give(void)
 	job_push(&j, 1);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 1), 0);
 	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 1);
+	enter(&j, 0); /* and its state is that of the job from now on */
+	job_answered(&j, 1);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 1), 1);
 	job_close(&j);
 }
 
@@ -674,6 +706,8 @@ static CU_TestInfo cases[] = {
 	  one_that_has_another_state_takes_that_of_another },
 	{ "one that has another state is not asked for it",
 	  one_that_has_another_state_is_not_asked_for_it },
+	{ "one that is further than a state waits for the next",
+	  one_that_is_further_than_a_state_waits_for_the_next },
 	{ "no state is taken that is older than the own",
 	  no_state_is_taken_that_is_older_than_the_own },
 	{ "one that has another state goes on where nobody can give",
