@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/api/handle.h"
+#include "client/api/reply.h"
 #include "client/local/parts.h"
 #include "client/local/sized.h"
 
@@ -42,8 +42,6 @@ static int check_state(struct muster *m, const void *state, size_t bytes)
 
 /* ---- what goes ---- */
 
-/* Without room the waiting loop tries again: it is woken when there is room. If the connection is
- * over, the next look tells why. */
 static int claim(struct muster *m, const struct muster_claim *mine)
 {
 	if (m->agreeing.claimed)
@@ -129,53 +127,62 @@ static int look_at_end(struct muster *m)
 			       m->session.job.rank, told->reason.text);
 }
 
-static int time_is_over(struct muster *m)
+/* ---- the wait ---- */
+
+/* How it may end well. */
+enum {
+	SETTLED = 1,
+	WANTED, /* the state of this worker */
+};
+
+/* What this worker has. */
+struct offer {
+	const struct muster_claim *claim;
+	const void *state; /* NULL: not this time */
+	size_t bytes;
+};
+
+static int look(struct muster *m, void *ctx)
 {
-	return mst_reason_fail(&m->failure, -ETIMEDOUT,
-			       "rank %" PRIu32 ": after %.3g s not all workers have said which "
-			       "state they begin with (muster status tells who is there); call "
-			       "muster_agree() again",
-			       m->session.job.rank, (double)m->wait_ns / (double)MST_SECOND);
+	int rc = mst_engine_update(&m->engine);
+
+	(void)ctx;
+	if (rc != 0)
+		return rc;
+	return is_settled(m) ? SETTLED : look_at_end(m);
+}
+
+static int say(struct muster *m, void *ctx)
+{
+	const struct mst_told *told = &m->session.told;
+	const struct offer *mine = ctx;
+	int rc = claim(m, mine->claim);
+
+	if (rc != 0 || !told->agrees || told->agree.what != MST_AGREE_GIVE || m->agreeing.gave)
+		return rc;
+	return mine->state != NULL ? give(m, mine->state, mine->bytes) : WANTED;
 }
 
 /* Return: 0; 1 the state of this worker is wanted; or an error with its sentence. */
-static int await(struct muster *m, const struct muster_claim *mine, const void *state, size_t bytes)
+static int await(struct muster *m, struct offer *mine)
 {
-	uint64_t deadline_ns = mst_deadline_ns(m->wait_ns);
-	struct mst_engine_watch watch = { 0 };
-	int slept = 0;
+	const struct mst_reply reply = {
+		.ctx = mine,
+		.look = look,
+		.tell = say,
+		.late = "not all workers have said which state they begin with (muster status "
+			"tells who is there); call muster_agree() again",
+	};
+	int rc = mst_reply_await(m, &reply);
 
-	for (;;) {
-		int rc = mst_engine_update(&m->engine);
-		if (rc == 0 && is_settled(m))
-			return 0;
-		if (rc == 0)
-			rc = look_at_end(m);
-		if (rc == 0)
-			rc = claim(m, mine);
-		const struct mst_told *told = &m->session.told;
-		if (rc == 0 && told->agrees && told->agree.what == MST_AGREE_GIVE &&
-		    !m->agreeing.gave) {
-			if (state == NULL)
-				return 1;
-			rc = give(m, state, bytes);
-		}
-		if (rc == 0 && slept == -ETIMEDOUT)
-			return time_is_over(m);
-		if (rc == 0)
-			rc = mst_engine_watch(&m->engine, &watch);
-		if (rc == 0)
-			rc = mst_engine_interrupted(&m->engine, slept);
-		if (rc != 0)
-			return rc;
-		slept = mst_engine_sleep(&m->engine, deadline_ns);
-	}
+	return rc < 0 ? rc : rc == WANTED;
 }
 
 int muster_agree(struct muster *m, const struct muster_claim *mine, const void *state,
 		 size_t state_bytes, struct muster_agreement *out)
 {
 	struct muster_claim claimed = MUSTER_CLAIM;
+	struct offer offered = { &claimed, state, state_bytes };
 	int rc = mst_handle_enter(m, -EINVAL, "muster_agree()");
 
 	if (rc < 0)
@@ -193,7 +200,7 @@ int muster_agree(struct muster *m, const struct muster_claim *mine, const void *
 	if (rc == 0)
 		rc = check_state(m, state, state_bytes);
 	if (rc == 0)
-		rc = over ? 0 : await(m, &claimed, state, state_bytes);
+		rc = over ? 0 : await(m, &offered);
 	mst_hint_publish(&m->hint);
 	if (rc == 0 || rc == 1)
 		tell(m, rc == 1, out);

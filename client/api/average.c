@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "client/api/handle.h"
+#include "client/api/reply.h"
 
 /* Takes in what has come, before the last outcome of the job or after it. Return: 0, or why no more
  * of the average can come. */
-static int look(struct muster *m)
+static int take(struct muster *m)
 {
 	int rc = 0;
 
@@ -46,10 +46,17 @@ static int expect(struct muster *m)
 	return 0;
 }
 
-/* Asks the leader, unless this has been done. Without room for the question the waiting loop tries
- * again: it is woken when there is room. If the connection is over, the next look tells why. */
-static int ask(struct muster *m)
+/* All of the average may be here, and nothing more can come. */
+static int look(struct muster *m, void *ctx)
 {
+	int rc = take(m);
+
+	return mst_control_expected(m->session.control, ctx) ? 1 : rc;
+}
+
+static int ask(struct muster *m, void *ctx)
+{
+	(void)ctx;
 	if (m->average_asked)
 		return 0;
 	struct mst_message *msg = calloc(1, sizeof(*msg));
@@ -62,37 +69,19 @@ static int ask(struct muster *m)
 	return 0;
 }
 
-static int time_is_over(struct muster *m)
-{
-	return mst_reason_fail(&m->failure, -ETIMEDOUT,
-			       "rank %" PRIu32 ": after %.3g s the average is not here yet; call "
-			       "muster_average() again, nothing of it is lost",
-			       m->session.job.rank, (double)m->wait_ns / (double)MST_SECOND);
-}
-
 /* Return: 0 with the average, or an error with its sentence. */
 static int await(struct muster *m, struct mst_gift *out)
 {
-	uint64_t deadline_ns = mst_deadline_ns(m->wait_ns);
-	struct mst_engine_watch watch = { 0 };
-	int slept = 0;
+	const struct mst_reply reply = {
+		.ctx = out,
+		.look = look,
+		.tell = ask,
+		.late = "the average is not here yet; call muster_average() again, nothing of it "
+			"is lost",
+	};
+	int rc = mst_reply_await(m, &reply);
 
-	for (;;) {
-		int rc = look(m);
-		if (mst_control_expected(m->session.control, out))
-			return 0;
-		if (rc == 0)
-			rc = ask(m);
-		if (rc == 0 && slept == -ETIMEDOUT)
-			return time_is_over(m);
-		if (rc == 0)
-			rc = mst_engine_watch(&m->engine, &watch);
-		if (rc == 0)
-			rc = mst_engine_interrupted(&m->engine, slept);
-		if (rc != 0)
-			return rc;
-		slept = mst_engine_sleep(&m->engine, deadline_ns);
-	}
+	return rc < 0 ? rc : 0;
 }
 
 int muster_average(struct muster *m, const float **average, uint64_t *version)

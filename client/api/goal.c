@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "client/api/handle.h"
+#include "client/api/reply.h"
 
 /* 0; -EINVAL or -EACCES with its sentence. */
 static int check(struct muster *m, uint64_t version)
@@ -23,10 +23,9 @@ static int check(struct muster *m, uint64_t version)
 	return 0;
 }
 
-/* Tells the leader, unless this has been done. Without room for the message the waiting loop tries
- * again: it is woken when there is room. If the connection is over, the next look tells why. */
-static int tell(struct muster *m)
+static int tell(struct muster *m, void *ctx)
 {
+	(void)ctx;
 	if (m->goal_told)
 		return 0;
 	struct mst_message *msg = calloc(1, sizeof(*msg));
@@ -40,53 +39,38 @@ static int tell(struct muster *m)
 	return 0;
 }
 
-/* Return: false: the leader has not answered, and the job goes on. */
-static bool is_answered(const struct muster *m, uint64_t *goal)
+/* 0: the leader has not answered, and the job goes on. */
+static int look(struct muster *m, void *ctx)
 {
 	const struct mst_told *told = &m->session.told;
+	uint64_t *goal = ctx;
+	int rc = mst_engine_update(&m->engine);
 
+	if (rc != 0)
+		return rc;
 	if (m->worker.last != MST_VERSION_NONE)
 		*goal = m->worker.last;
 	else if (m->goal_told && told->goals == m->goals_told)
 		*goal = told->goal;
 	else
-		return false;
-	return true;
-}
-
-static int time_is_over(struct muster *m)
-{
-	return mst_reason_fail(&m->failure, -ETIMEDOUT,
-			       "rank %" PRIu32 ": after %.3g s the server has not said with which "
-			       "version the job ends; call muster_goal() again",
-			       m->session.job.rank, (double)m->wait_ns / (double)MST_SECOND);
+		return 0;
+	return 1;
 }
 
 /* Return: 0 with the job's goal, or an error with its sentence. */
 static int await(struct muster *m, uint64_t *goal)
 {
-	uint64_t deadline_ns = mst_deadline_ns(m->wait_ns);
-	struct mst_engine_watch watch = { 0 };
-	int slept = 0;
+	const struct mst_reply reply = {
+		.ctx = goal,
+		.look = look,
+		.tell = tell,
+		.late = "the server has not said with which version the job ends; call "
+			"muster_goal() again",
+		.or_last_version = true,
+	};
+	int rc = mst_reply_await(m, &reply);
 
-	for (;;) {
-		int rc = mst_engine_update(&m->engine);
-		if (rc == 0 && is_answered(m, goal))
-			return 0;
-		if (rc == 0)
-			rc = tell(m);
-		if (rc == 0 && slept == -ETIMEDOUT)
-			return time_is_over(m);
-		if (rc == 0)
-			rc = mst_engine_watch(&m->engine, &watch);
-		if (rc == 0)
-			rc = mst_engine_interrupted(&m->engine, slept);
-		if (rc == 0)
-			rc = mst_engine_cut_off(&m->engine);
-		if (rc < 0)
-			return rc;
-		slept = rc == 0 ? mst_engine_sleep(&m->engine, deadline_ns) : 0;
-	}
+	return rc < 0 ? rc : 0;
 }
 
 int muster_goal(struct muster *m, uint64_t version, uint64_t *ends_with)

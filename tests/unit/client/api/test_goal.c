@@ -62,6 +62,13 @@ static bool end_instead(struct fake_leader *f)
 	       fake_say(f, &msg) && fake_stay(f);
 }
 
+static bool end_and_be_gone(struct fake_leader *f)
+{
+	const struct mst_message msg = { .kind = MST_MSG_FINISHED, .why = "enough" };
+
+	return fake_begin(f) && hear(f, &heard) && fake_say(f, &msg);
+}
+
 static bool leave_the_end_to_an_operator(struct fake_leader *f)
 {
 	f->welcome.may_finish = 0;
@@ -143,6 +150,18 @@ static void after_the_end_it_tells_the_last_version(void)
 	client_close();
 }
 
+static void nobody_waits_for_a_last_version_that_cannot_come(void)
+{
+	uint64_t ends_with = 77;
+
+	begin(end_and_be_gone);
+	CU_ASSERT_EQUAL(goal(9, &ends_with), -ENOTCONN);
+	CU_ASSERT(client_says(muster_error(client_handle), "the job has ended (enough)"));
+	CU_ASSERT(client_took_ms() < CLIENT_LATE_MS);
+	CU_ASSERT_EQUAL(ends_with, 77);
+	client_close();
+}
+
 static void what_cannot_be_is_refused_in_words(void)
 {
 	uint64_t ends_with = 77;
@@ -163,6 +182,8 @@ static CU_TestInfo cases[] = {
 	{ "the answer to another call is not taken for this one's",
 	  the_answer_to_another_call_is_not_taken_for_this_ones },
 	{ "after the end it tells the last version", after_the_end_it_tells_the_last_version },
+	{ "nobody waits for a last version that cannot come any more",
+	  nobody_waits_for_a_last_version_that_cannot_come },
 	{ "what cannot be is refused in words", what_cannot_be_is_refused_in_words },
 	CU_TEST_INFO_NULL,
 };
