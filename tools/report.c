@@ -15,6 +15,7 @@
 #include "common/host/exit.h"
 #include "common/host/limits.h"
 #include "common/wire/counted.h"
+#include "common/wire/leavers.h"
 #include "tools/figure.h"
 #include "tools/figures.h"
 
@@ -37,7 +38,7 @@ const char *mst_report_rank_state(uint32_t state)
 	static const char *const names[] = {
 		[MST_RANK_ABSENT] = "absent", [MST_RANK_JOINED] = "joined",
 		[MST_RANK_LIVE] = "live",     [MST_RANK_LEFT] = "left",
-		[MST_RANK_LOST] = "lost",
+		[MST_RANK_LOST] = "lost",     [MST_RANK_EVICTED] = "evicted",
 	};
 
 	return state < sizeof(names) / sizeof(names[0]) ? names[state] : "unknown";
@@ -244,6 +245,15 @@ void mst_report_counted(const struct mst_job_snapshot *s, FILE *out)
 	mst_counted_line(s->row, s->row_count, line);
 	if (line[0] != '\0')
 		(void)fprintf(out, "counted: %s\n", line);
+}
+
+void mst_report_leavers(const struct mst_job_snapshot *s, FILE *out)
+{
+	char line[MST_LEAVERS_LEN];
+
+	mst_leavers_line(s->row, s->row_count, s->job.version, line);
+	if (line[0] != '\0')
+		(void)fprintf(out, "%s\n", line);
 }
 
 void mst_report_state(const struct mst_status *job, FILE *out)

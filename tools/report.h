@@ -9,7 +9,8 @@
 
 #include "tools/watch.h"
 
-/* "gathering", "running", "finished", "failed"; "absent", "joined", "live", "left", "lost". */
+/* "gathering", "running", "finished", "failed"; "absent", "joined", "live", "left", "lost",
+ * "evicted". */
 const char *mst_report_job_state(uint32_t state);
 const char *mst_report_rank_state(uint32_t state);
 const char *mst_report_server_state(uint32_t state);
@@ -53,6 +54,8 @@ void mst_report_policies(const struct mst_status *job, FILE *out);
 void mst_report_norms(const struct mst_job_snapshot *s, FILE *out);
 /* Which samples counted of those that were pushed, in a line. Nothing where none were pushed. */
 void mst_report_counted(const struct mst_job_snapshot *s, FILE *out);
+/* Which ranks left before the last version, in a line. Nothing where none did. */
+void mst_report_leavers(const struct mst_job_snapshot *s, FILE *out);
 /* Prints a line with the rank whose state was larger than --state-max. Nothing where none was. */
 void mst_report_state(const struct mst_status *job, FILE *out);
 /* How many contributions the rank has pushed that have a verdict. */

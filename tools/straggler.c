@@ -118,7 +118,8 @@ static void find_held(const struct mst_job_snapshot *s, struct mst_straggler *g)
 /* In a running job nobody waits for a worker whose session is over. */
 static bool has_gone(const struct mst_straggler *g, const struct mst_status_rank *row)
 {
-	return !g->whole && (row->state == MST_RANK_LOST || row->state == MST_RANK_LEFT);
+	return !g->whole && (row->state == MST_RANK_LOST || row->state == MST_RANK_LEFT ||
+			     row->state == MST_RANK_EVICTED);
 }
 
 static bool is_late(const struct mst_straggler *g, const struct mst_gradients *rank,

@@ -137,7 +137,10 @@
 	F(37, U64, heard_ns, "heard_ms_ago", MS, "anything of it; null: never") \
 	F(38, U64, handed_in_ns, "handed_in_ms_ago", MS, "its last gradient; null: never") \
 	F(39, U64, behind_by, "versions_behind", COUNT, \
-	  "versions between the one that it has and the newest")
+	  "versions between the one that it has and the newest") \
+	F(40, NEW_U64, gone_at, "gone_at", COUNT, \
+	  "the newest version when its newest session ended; null while it has one, and if the " \
+	  "job had ended before")
 
 /* Figures of each server of the job. */
 #define MST_SERVER_FIGURES(F) \

@@ -377,7 +377,7 @@ struct mst_status {
 	.goal = MST_NOT_KNOWN, .differences = MST_NOT_KNOWN
 #define MST_STATUS_RANK_NOTHING                                                                    \
 	.norm = (double)NAN, .norm_max = (double)NAN, .heard_ns = MST_NOT_KNOWN,                   \
-	.handed_in_ns = MST_NOT_KNOWN
+	.handed_in_ns = MST_NOT_KNOWN, .gone_at = MST_NOT_KNOWN
 
 /* The peers that may join a job, and ask for changes of it. */
 enum mst_access {
@@ -392,7 +392,8 @@ enum mst_rank_state {
 	MST_RANK_JOINED,
 	MST_RANK_LIVE,
 	MST_RANK_LEFT,
-	MST_RANK_LOST
+	MST_RANK_LOST,
+	MST_RANK_EVICTED /* by an operator */
 };
 
 struct mst_status_rank {

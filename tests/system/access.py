@@ -85,7 +85,8 @@ def evicted(a, servers):
               code not in (0, None) and "evicted by an operator" in said)
         job.refused("evict", "2", job.address, says=["rank 2 takes no part"])
         before = job.status()
-        check("the status shows it", before["ranks"][2]["state"] == "lost")
+        check("the status shows it", (before["ranks"][2]["state"], before["ranks"][2]["gone_at"]
+                                    is not None) == ("evicted", True))
         job.reaches(before["commits"] + 5)
         job.work(2, "sleep_us=3000", "rounds=1000000000", "again=1")
         job.came_again(2)

@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/wire/counted.h"
+#include "common/wire/leavers.h"
 
 int mst_reporting_init(struct mst_reporting *r)
 {
@@ -159,10 +160,22 @@ static void log_counted(const struct mst_reporting *r)
 		mst_info("job \"%s\" counted: %s", r->base->job.o->job, line);
 }
 
+static void log_leavers(const struct mst_reporting *r)
+{
+	char line[MST_LEAVERS_LEN];
+
+	mst_leavers_line(r->snapshot.rank, r->base->job.o->workers, r->snapshot.status.version,
+			 line);
+	if (line[0] != '\0')
+		mst_info("job \"%s\": %s", r->base->job.o->job, line);
+}
+
 void mst_reporting_filled(struct mst_reporting *r)
 {
-	if (mst_job_is_over(&r->base->job) && !r->final_told)
+	if (mst_job_is_over(&r->base->job) && !r->final_told) {
 		log_counted(r);
+		log_leavers(r);
+	}
 	r->lent = false;
 	answer_all(r, mst_job_is_over(&r->base->job));
 }

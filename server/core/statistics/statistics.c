@@ -44,6 +44,8 @@ struct rank_statistics {
 	uint64_t session_given_up; /* as the present session has reported it */
 	uint64_t given, given_ns;  /* the last version that the rank was given; MST_VERSION_NONE */
 	uint64_t heard_ns, handed_in_ns; /* NONE: never */
+	uint64_t last_counted;           /* the newest version with a contribution of its */
+	uint64_t gone_at;                /* MST_NOT_KNOWN, or as in figures.h */
 	uint64_t recent_count;
 	struct recent
 		/* recent_count % MST_STATISTICS_RECENT is the next to write */
@@ -72,6 +74,7 @@ static void session_init(struct rank_statistics *r)
 	r->session_given_up = 0;
 	r->given = MST_VERSION_NONE;
 	r->heard_ns = r->handed_in_ns = NONE;
+	r->gone_at = MST_NOT_KNOWN;
 }
 
 uint64_t mst_statistics_bytes(uint32_t workers)
@@ -266,6 +269,7 @@ static void note_verdict(struct mst_statistics *t, struct rank_statistics *r,
 	switch (d->verdict.verdict) {
 	case MUSTER_COUNTED:
 		r->counted++;
+		r->last_counted = d->verdict.counted_in;
 		note_gradient(t, r, d, now_ns);
 		break;
 	case MUSTER_LATE:
@@ -345,6 +349,29 @@ static void note_release(struct mst_statistics *t, uint32_t rank, uint64_t versi
 	r->given_ns = now_ns;
 }
 
+static enum mst_rank_state state_after(enum mst_evict_why why)
+{
+	switch (why) {
+	case MST_EVICT_LEFT:
+		return MST_RANK_LEFT;
+	case MST_EVICT_ASKED:
+		return MST_RANK_EVICTED;
+	default:
+		return MST_RANK_LOST;
+	}
+}
+
+/* A worker may leave when its last contribution has been counted, before that version is made. */
+static void note_end(struct mst_statistics *t, const struct mst_decision *d)
+{
+	struct rank_statistics *r = &t->rank[d->who.rank];
+
+	mst_saved_time_end(&t->saved, d->who.rank);
+	r->state = state_after(d->evict);
+	if (t->ended_ns == 0)
+		r->gone_at = r->last_counted > t->version ? r->last_counted : t->version;
+}
+
 void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistics_decision *of,
 			    uint64_t now_ns)
 {
@@ -377,8 +404,7 @@ void mst_statistics_decided(struct mst_statistics *t, const struct mst_statistic
 		note_verdict(t, r, d, now_ns);
 		break;
 	case MST_DO_EVICT:
-		mst_saved_time_end(&t->saved, d->who.rank);
-		r->state = d->evict == MST_EVICT_LEFT ? MST_RANK_LEFT : MST_RANK_LOST;
+		note_end(t, d);
 		break;
 	case MST_DO_FINISH:
 		t->ended_ns = now_ns;
@@ -496,6 +522,7 @@ void mst_statistics_rank(const struct mst_statistics *t, const struct mst_member
 	out->damaged = r->damaged;
 	out->samples_counted = r->samples_counted;
 	out->samples_pushed = r->samples_pushed;
+	out->gone_at = r->gone_at;
 	out->norm = r->norm;
 	out->norm_max = r->norm_max;
 	out->given_up = r->given_up;

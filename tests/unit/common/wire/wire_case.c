@@ -170,7 +170,8 @@ static void make_ranks(void)
 							   .waiting_ns = 18,
 							   .heard_ns = 19,
 							   .handed_in_ns = UINT64_MAX,
-							   .behind_by = 20 };
+							   .behind_by = 20,
+							   .gone_at = 21 };
 }
 
 static void make_appoint(void)

@@ -277,6 +277,42 @@ static void the_dead_are_not_heard(void)
 	mst_statistics_free(statistics);
 }
 
+static void leave(uint32_t rank, enum mst_evict_why why)
+{
+	decide((struct mst_decision){ .kind = MST_DO_EVICT, .who = of(rank), .evict = why }, NULL,
+	       100);
+}
+
+static void is_gone(uint32_t rank, enum mst_rank_state state, uint64_t at)
+{
+	CU_ASSERT_EQUAL(look(rank, false, 100)->state, state);
+	CU_ASSERT_EQUAL(row.gone_at, at);
+}
+
+static void the_version_at_the_end_of_a_session_is_kept(void)
+{
+	begin(backup);
+	steps_of_10_ms(1, 3, 0);
+	is_gone(0, MST_RANK_LIVE, MST_NOT_KNOWN);
+	leave(0, MST_EVICT_LEFT);
+	leave(1, MST_EVICT_ASKED);
+	commit(4, 100);
+	judge(2, 4, MUSTER_COUNTED, 100); /* in version 5, which is being made */
+	leave(2, MST_EVICT_LEFT);
+	commit(5, 100);
+	leave(3, MST_EVICT_LEASE);
+	is_gone(0, MST_RANK_LEFT, 3);
+	is_gone(1, MST_RANK_EVICTED, 3);
+	is_gone(2, MST_RANK_LEFT, 5);
+	is_gone(3, MST_RANK_LOST, 5);
+	decide((struct mst_decision){ .kind = MST_DO_ADMIT, .who = { 3, 2 } }, NULL, 100);
+	is_gone(3, MST_RANK_JOINED, MST_NOT_KNOWN);
+	decide((struct mst_decision){ .kind = MST_DO_FINISH }, NULL, 100);
+	decide((struct mst_decision){ .kind = MST_DO_EVICT, .who = { 3, 2 } }, NULL, 110);
+	is_gone(3, MST_RANK_LEFT, MST_NOT_KNOWN);
+	mst_statistics_free(statistics);
+}
+
 static void versions_behind_are_counted(void)
 {
 	begin(backup);
@@ -492,6 +528,8 @@ static CU_TestInfo cases[] = {
 	{ "who goes on without asking is busy since its last gradient",
 	  who_goes_on_by_itself_is_busy_since_then },
 	{ "of an ended session nothing is heard", the_dead_are_not_heard },
+	{ "the version at the end of a session is kept",
+	  the_version_at_the_end_of_a_session_is_kept },
 	{ "versions behind are counted", versions_behind_are_counted },
 	{ "a constant straggler saves what waiting for it would have cost",
 	  a_constant_straggler_saves_all_it_would_have_cost },
