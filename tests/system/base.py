@@ -203,9 +203,10 @@ def prove(log, *options):
 
 def status_of(told):
     """What muster run exits with after a job that is finished and ends as its summary has told. A
-    worker that dies is forgiven where musterd saw that before the job ended. Where the others were
-    through sooner than that, muster run cannot know that it did not die of its last step."""
-    return int(any(rank["exit"] != 0 and rank["state"] != "lost" and not rank["halted"]
+    worker that is killed is forgiven where musterd saw that before the job ended. Where the others
+    were through sooner than that, muster run cannot know that it did not die of its last step."""
+    return int(any(rank["exit"] > 0 or
+                   rank["exit"] < 0 and rank["state"] != "lost" and not rank["halted"]
                    for rank in told["ranks"]))
 
 

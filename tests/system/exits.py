@@ -265,6 +265,25 @@ def restarted(a):
         prove(log, "--optimizer", "sgd:0.1,0.9", "--kills")
 
 
+def left_early(a):
+    """A rank that left before the job ended is named by server and summary, with both versions; one
+    that left with the others is not. One that has failed by itself is in the status, too."""
+    for rounds, status in ("2:rounds=20", 0), ("2:rounds=30", 0), ("2:rounds=20", 5):
+        early = rounds == "2:rounds=20"
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(a.muster, "run", "-n", "3", *CALM, "--grace", "60s", "--listen",
+                       "127.0.0.1:0", "--", "sh", "-c",
+                       f'"$@" || exit; exit $((MUSTER_RANK == 2 ? {status} : 0))', "sh",
+                       a.worker, os.path.join(folder, "log"), "100", "rounds=30", rounds)
+        check(f"{rounds}, then status {status}: {done.returncode}",
+              done.returncode == int(status > 0))
+        check("the rank that failed is named", ("\nfailed: rank 2 exited with status 5\n"
+                                                in done.stderr) == (status > 0))
+        words = "rank 2 left at version 20; the job ended at version 30\n"
+        must(("\n" + words in done.stderr, f'musterd: job "default": {words}' in done.stderr) ==
+             (early, early), done.stderr)
+
+
 # ---- what is said ----
 
 def the_table(a):
@@ -294,8 +313,8 @@ def workers_own(a):
 
 
 CASES = cases(printed, figures, a_reader_that_closes, a_server_alone, configuration,
-              left_before_the_goal, the_run_says_so, finished_by_an_operator, restarted, the_table,
-              workers_own)
+              left_before_the_goal, the_run_says_so, finished_by_an_operator, restarted, left_early,
+              the_table, workers_own)
 main(CASES, "musterd", "worker", "muster",
      leave_out=("printed", "figures", "a_reader_that_closes", "configuration", "the_table",
                 "workers_own"),

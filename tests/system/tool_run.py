@@ -257,7 +257,24 @@ class Ending(Scene):
                 + GONE + "touch $HERE/over"))
         self.assertEqual(rc, 0)
         self.assertRegex(err, r"rank 1 was killed by signal 9 \(Killed\) at version \d+; the")
-        self.assertRegex(err, r"\n +1 .* signal 9, Killed, lost\n")
+        self.assertRegex(err, r"\n +1 .* signal 9, Killed, lost at version \d+\n")
+        self.assertNotIn("failed: ", err)
+
+    def test_loss_version(self):
+        """the version that a loss is named with is one that musterd has told since; without an
+        answer there is none"""
+        rc, _, err = self.run_muster(
+            "run:100 touch:runs halt:1500 run:300 lose:1 run:300 finish", "-n", "2", "--",
+            *sh("until [ -e $HERE/runs ]; do sleep 0.02; done; "
+                "[ $MUSTER_RANK != 1 ] || kill -9 $$; sleep 2"))
+        found = re.search(r"rank 1 was killed by signal 9 \(Killed\) at version (\d+); the", err)
+        self.assertEqual((rc, found is not None), (0, True), err)
+        self.assertGreaterEqual(int(found[1]), 150)
+        rc, _, err = self.run_muster(
+            "run:100 touch:gone halt:1500 die:9", "-n", "2", "--",
+            *sh("until [ -e $HERE/gone ]; do sleep 0.02; done; "
+                "[ $MUSTER_RANK != 1 ] || kill -9 $$; sleep 2"))
+        self.assertRegex(err, r"rank 1 was killed by signal 9 \(Killed\); the policy decides")
 
     def test_crash(self):
         """a worker whose program crashes has failed, also where the policy goes on without it"""
@@ -268,9 +285,46 @@ class Ending(Scene):
                     f"[ $MUSTER_RANK != 1 ] || {{ {SAY_PID} ulimit -c 0; kill -{signo:d} $$; }}; "
                     + GONE + "touch $HERE/over"))
             self.assertEqual(rc, 1, err)
-            self.assertRegex(err, rf"\n +1 .* signal {signo:d}, .*, lost\n")
+            self.assertRegex(err, rf"\n +1 .* signal {signo:d}, .*, lost at version \d+\n")
+            self.assertRegex(err, rf"\nfailed: rank 1 was killed by signal {signo:d} \(.*\)\n")
             for name in os.listdir(self.folder.name):
                 os.unlink(self.path(name))
+
+    def test_failed_by_itself(self):
+        """a worker whose program says that it has failed has, also where the policy goes on without
+        it, unless an operator has evicted it; and after the end, also of one that was started
+        again"""
+        gone = ("until [ -e $HERE/runs ]; do sleep 0.05; done; "
+                f"[ $MUSTER_RANK != 1 ] || {{ {SAY_PID} exit 3; }}; " + GONE + "touch $HERE/over")
+        again = ("[ $MUSTER_RANK = 0 ] || [ -e $HERE/first ] || "
+                 "{ touch $HERE/first; kill -9 $$; }; [ $MUSTER_RANK = 0 ] || touch $HERE/over; "
+                 "until [ -e $HERE/done ]; do sleep 0.05; done; exit $((3 * MUSTER_RANK))")
+        for script, program, wanted, end in (
+                ("run:300 touch:runs see:over lose:1 run:300 finish", gone, 1, "lost at version"),
+                ("run:300 touch:runs see:over leave:1 run:300 finish", gone, 1, ""),
+                ("run:300 touch:runs see:over evict:1 run:300 finish", gone, 0, "evicted at ver"),
+                ("run:300 see:over again:1 run:300 finish touch:done", again, 1, "started again")):
+            rc, _, err = self.run_muster(script, "-n", "2", "--restarts", "1", "--json",
+                                         self.path("x"), "--", *sh(program))
+            self.assertEqual(rc, wanted, (script, err))
+            self.assertRegex(err, rf"\n +1 .*  exit 3.*{end}")
+            self.assertEqual("\nfailed: rank 1 exited with status 3\n" in err, wanted == 1, err)
+            self.assertEqual([rank["failed"] for rank in json.loads(self.read("x"))["ranks"]],
+                             [False, wanted == 1])
+            for name in os.listdir(self.folder.name):
+                os.unlink(self.path(name))
+
+    def test_left_early(self):
+        """a rank that left before the job ended is named, with both versions"""
+        rc, _, err = self.run_muster("run:300 leave:1 run:100 finish", "-n", "2", "--json",
+                                     self.path("x"), "--", "sleep", "0.2")
+        self.assertEqual(rc, 0, err)
+        found = re.search(r"^rank 1 left at version (\d+); the job ended at version (\d+)$", err,
+                          re.M)
+        self.assertTrue(found, err)
+        self.assertLess(int(found[1]), int(found[2]))
+        ranks = json.loads(self.read("x"))["ranks"]
+        self.assertEqual([rank["gone_at"] for rank in ranks], [None, int(found[1])])
 
     def test_came_back(self):
         """a rank that was killed and taken by another process has not failed"""
@@ -387,7 +441,8 @@ class Ending(Scene):
         """if musterd dies the workers are ended"""
         rc, _, err = self.run_muster("run:300 die:9", "-n", "2", "--grace", "200ms", "--", *SLEEP)
         self.assertEqual(rc, 1)
-        self.assertRegex(err, r"musterd was killed by signal 9 \(Killed\) at version \d+")
+        self.assertRegex(err, r"musterd was killed by signal 9 \(Killed\) in the middle of "
+                              r"the job; the last version that it told of is \d+")
 
     def test_musterd_mute(self):
         """if all workers are gone and musterd does not end the job, it is ended"""

@@ -14,6 +14,8 @@
 #include "tools/report.h"
 #include "tools/straggler.h"
 
+#define FAILED_MAX 8u /* ranks that are named */
+
 const char *mst_ending_state(const struct mst_ending *e)
 {
 	if (e->signo != 0)
@@ -33,13 +35,27 @@ void mst_ending_miss(struct mst_ending *e, const char *fmt, ...)
 	mst_text_clean(e->missing[e->missing_count++].text); /* it may name a file as typed */
 }
 
+/* The session of the rank ended, and the job went on. */
+static bool is_gone(const struct mst_status_rank *row)
+{
+	return row->state == MST_RANK_LOST || row->state == MST_RANK_EVICTED;
+}
+
 /* A worker may be lost in two ways and leave the job well: musterd saw its lease or connection end;
  * or it was halted when the job ended, before its lease was over. */
 static bool was_lost(const struct mst_ending *e, uint32_t rank)
 {
 	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
 
-	return (row != NULL && row->state == MST_RANK_LOST) || e->worker[rank].stopped;
+	return (row != NULL && is_gone(row)) || e->worker[rank].stopped;
+}
+
+/* An operator has ended its session, so that its program could not go on. */
+static bool was_evicted(const struct mst_ending *e, uint32_t rank)
+{
+	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
+
+	return row != NULL && row->state == MST_RANK_EVICTED;
 }
 
 /* The signals that a program brings upon itself: those that leave a core by default, but for
@@ -68,17 +84,21 @@ static bool came_back(const struct mst_ending *e, uint32_t rank)
 	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
 	const struct mst_rank_course *course = &e->course[rank];
 
-	return row != NULL && row->state != MST_RANK_LOST && course->known &&
+	return row != NULL && !is_gone(row) && course->known &&
 	       row->incarnation > course->incarnation;
 }
 
+/* A program that says itself that it has failed has failed, whatever the policy made of it: unless
+ * an operator wanted to go on without it. */
 static bool ended_well(const struct mst_ending *e, uint32_t rank)
 {
 	int status = e->worker[rank].status;
 
-	if (status >= 0)
-		return status == 0 || was_lost(e, rank);
-	return came_back(e, rank) || (was_lost(e, rank) && !is_crash(-status));
+	if (status == 0 || came_back(e, rank))
+		return true;
+	if (status > 0)
+		return was_evicted(e, rank);
+	return was_lost(e, rank) && !is_crash(-status);
 }
 
 int mst_ending_status(const struct mst_ending *e)
@@ -130,8 +150,10 @@ static void print_exit(const struct mst_ending *e, uint32_t rank, FILE *out)
 			      e->course[rank].restarts > 1 ? "s" : "");
 	if (worker->status != 0 && came_back(e, rank))
 		(void)fprintf(out, ", came back");
-	if (row != NULL && row->state == MST_RANK_LOST)
-		(void)fprintf(out, ", lost");
+	if (row != NULL && is_gone(row))
+		(void)fprintf(out, ", %s", mst_report_rank_state(row->state));
+	if (row != NULL && is_gone(row) && row->gone_at != MST_NOT_KNOWN)
+		(void)fprintf(out, " at version %" PRIu64, row->gone_at);
 	(void)fputc('\n', out);
 }
 
@@ -170,6 +192,22 @@ static void print_ranks(const struct mst_ending *e, FILE *out)
 		print_rank(e, rank, out);
 }
 
+/* Why the exit status is not 0, although the job has finished. */
+static void print_failed(const struct mst_ending *e, FILE *out)
+{
+	char verdict[64];
+	uint32_t failed = 0;
+
+	for (uint32_t rank = 0; rank < e->workers; rank++) {
+		if (e->worker[rank].pid == 0 || ended_well(e, rank) || failed++ >= FAILED_MAX)
+			continue;
+		mst_child_ending(&e->worker[rank], verdict, sizeof(verdict));
+		(void)fprintf(out, "failed: rank %u %s\n", rank, verdict);
+	}
+	if (failed > FAILED_MAX)
+		(void)fprintf(out, "failed: %u ranks more\n", failed - FAILED_MAX);
+}
+
 void mst_summary_print(const struct mst_ending *e, FILE *out)
 {
 	struct mst_straggler straggler = mst_straggler_find(e->job);
@@ -177,6 +215,7 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 	char reason[256];
 
 	print_job(e, out);
+	print_failed(e, out);
 	for (uint32_t i = 0; i < e->missing_count; i++)
 		(void)fprintf(out, "missing: %s\n", e->missing[i].text);
 	mst_report_policies(&e->job->job, out);
@@ -186,6 +225,7 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 		print_ranks(e, out);
 	mst_report_norms(e->job, out);
 	mst_report_counted(e->job, out);
+	mst_report_leavers(e->job, out);
 	if (mean.late > 0)
 		(void)fprintf(out, "a fair share of late gradients would be %s of each rank's\n",
 			      mst_figure_share(mean.late, mean.pushed).text);
@@ -206,6 +246,8 @@ static json_t *rank_json(const struct mst_ending *e, uint32_t rank)
 	if (json_object_set_new(out, "exit",
 				worker->pid == 0 ? json_null() : json_integer(worker->status)) <
 		    0 ||
+	    json_object_set_new(out, "failed",
+				json_boolean(worker->pid != 0 && !ended_well(e, rank))) < 0 ||
 	    json_object_set_new(out, "halted", json_boolean(worker->stopped)) < 0 ||
 	    json_object_set_new(out, "restarts", json_integer(e->course[rank].restarts)) < 0) {
 		json_decref(out);

@@ -17,6 +17,7 @@ struct mst_rank_course {
 	bool known;           /* that musterd has told */
 	uint64_t ask;         /* the question before the end, whose answer does not tell it */
 	uint64_t again_ns;    /* when it is started again; 0: it is not */
+	bool untold; /* that it has ended has not been logged: musterd is asked for the version */
 };
 
 /* The most things that are told to be missing. */
@@ -43,8 +44,9 @@ const char *mst_ending_state(const struct mst_ending *e);
 
 /* MST_EXIT_DONE: the job finished, every worker has ended well, and nothing is missing;
  * MST_EXIT_INCOMPLETE: something is; MST_EXIT_BY_SIGNAL + n: signal n ended the run; else
- * MST_EXIT_FAILED. A worker has ended well if its last process has exited with 0; if the policy has
- * lost it, and it has not crashed; or if it was killed and has come back. */
+ * MST_EXIT_FAILED. A worker has ended well if its last process has exited with 0; if it was killed,
+ * has not crashed, and the policy has lost it; if an operator has evicted it; or if another process
+ * has taken its rank since. */
 int mst_ending_status(const struct mst_ending *e);
 
 /* Something was asked for and is not there. */

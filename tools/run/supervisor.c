@@ -112,6 +112,7 @@ static void close_down(struct mst_supervisor *s)
 static void end_run(struct mst_supervisor *s, uint64_t when_ns)
 {
 	mst_progress_clear(&s->progress);
+	mst_supervisor_ranks_lost(s);
 	if (s->phase == MST_SUPERVISOR_STARTING) {
 		close_down(s);
 		return;
@@ -148,19 +149,6 @@ void mst_supervisor_ask(struct mst_supervisor *s)
 	s->asked++;
 	if (mst_watch_ask(s->watch, true) < 0)
 		s->next_ask_ns = MST_NEVER; /* what has come can be read still; reading ends it */
-}
-
-/* Under way, the policy decides what a loss means: it is named, and no more. */
-static void name_loss(struct mst_supervisor *s, const struct mst_child *worker)
-{
-	char verdict[64];
-
-	if (worker->status == 0)
-		return;
-	mst_child_ending(worker, verdict, sizeof(verdict));
-	mst_progress_clear(&s->progress);
-	mst_warn("%s %s at version %" PRIu64 "; the policy decides how the job goes on",
-		 worker->name, verdict, known_job(s)->job.version);
 }
 
 /* Among workers that died early, one that failed is to blame rather than one that just ended. */
@@ -200,7 +188,7 @@ static void judge_suspect(struct mst_supervisor *s, const struct mst_job_snapsho
 		blame(s);
 	} else {
 		if (s->suspect < mst_supervisor_followers(s))
-			name_loss(s, s->suspect);
+			mst_supervisor_rank_lost(s, s->suspect);
 		s->suspect = NULL;
 	}
 }
@@ -287,7 +275,8 @@ static void musterd_ended(struct mst_supervisor *s)
 			mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
 	} else if (s->phase == MST_SUPERVISOR_RUNNING) {
 		mst_supervisor_fail(s, mst_now_ns() + grace_ns(s),
-				    "musterd %s at version %" PRIu64 ", in the middle of the job",
+				    "musterd %s in the middle of the job; the last version that it "
+				    "told of is %" PRIu64,
 				    verdict, known_job(s)->job.version);
 	} else if (s->phase == MST_SUPERVISOR_STARTING) {
 		mst_supervisor_restart_musterd(s, verdict);
@@ -304,8 +293,8 @@ static void follower_ended(struct mst_supervisor *s, const struct mst_child *fol
 		suspect(s, follower);
 	} else if (s->phase == MST_SUPERVISOR_RUNNING && follower->status != 0) {
 		mst_progress_clear(&s->progress);
-		mst_warn("%s %s at version %" PRIu64, follower->name, verdict,
-			 known_job(s)->job.version);
+		mst_warn("%s %s; the last version that musterd told of is %" PRIu64, follower->name,
+			 verdict, known_job(s)->job.version);
 	}
 	if (s->phase == MST_SUPERVISOR_CLOSING && !servers_alive(s))
 		mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
@@ -326,7 +315,7 @@ static void worker_ended(struct mst_supervisor *s, const struct mst_child *worke
 	if (known_job(s)->job.state == MST_JOB_GATHERING)
 		suspect(s, worker);
 	else
-		name_loss(s, worker);
+		mst_supervisor_rank_lost(s, worker);
 	if (last) {
 		s->deadline_ns = mst_now_ns() + grace_ns(s);
 		s->deadline_why = "all workers have exited, but musterd has not ended the job";

@@ -75,9 +75,42 @@ void mst_supervisor_ranks_start(struct mst_supervisor *s, uint64_t now_ns)
 		if (c->again_ns == 0 || now_ns < c->again_ns)
 			continue;
 		c->again_ns = 0;
+		c->known = false; /* what is known is of the process before */
 		c->restarts++;
 		mst_supervisor_start_rank(s, rank);
 	}
+}
+
+/* Under way, the policy decides what a loss means: it is named, and no more. @known: what musterd
+ * has told since; NULL: nothing. */
+static void name_loss(struct mst_supervisor *s, uint32_t rank, const struct mst_job_snapshot *known)
+{
+	const struct mst_child *worker = &mst_supervisor_workers(s)[rank];
+	const struct mst_status_rank *row = known != NULL ? mst_snapshot_rank(known, rank) : NULL;
+	char verdict[64], at[48] = "";
+
+	s->course[rank].untold = false;
+	mst_child_ending(worker, verdict, sizeof(verdict));
+	if (known != NULL)
+		(void)snprintf(at, sizeof(at), " at version %" PRIu64,
+			       row != NULL && row->gone_at != MST_NOT_KNOWN ? row->gone_at
+									    : known->job.version);
+	mst_progress_clear(&s->progress);
+	mst_warn("%s %s%s; the policy decides how the job goes on", worker->name, verdict, at);
+}
+
+void mst_supervisor_rank_lost(struct mst_supervisor *s, const struct mst_child *worker)
+{
+	s->course[worker - mst_supervisor_workers(s)].untold = worker->status != 0;
+	if (worker->status != 0)
+		mst_supervisor_ask(s);
+}
+
+void mst_supervisor_ranks_lost(struct mst_supervisor *s)
+{
+	for (uint32_t rank = 0; rank < s->workers; rank++)
+		if (s->course[rank].untold)
+			name_loss(s, rank, NULL);
 }
 
 void mst_supervisor_ranks_told(struct mst_supervisor *s, const struct mst_job_snapshot *known)
@@ -89,6 +122,8 @@ void mst_supervisor_ranks_told(struct mst_supervisor *s, const struct mst_job_sn
 			continue;
 		c->known = true;
 		c->incarnation = incarnation_of(known, rank);
+		if (c->untold)
+			name_loss(s, rank, known);
 	}
 }
 

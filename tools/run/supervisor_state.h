@@ -106,6 +106,10 @@ bool mst_supervisor_rank_again(struct mst_supervisor *s, const struct mst_child 
 uint64_t mst_supervisor_rank_next(const struct mst_supervisor *s);
 /* Starts those whose time has come. */
 void mst_supervisor_ranks_start(struct mst_supervisor *s, uint64_t now_ns);
+/* The end of that process is logged, if it did not end well, once musterd has told the version. */
+void mst_supervisor_rank_lost(struct mst_supervisor *s, const struct mst_child *worker);
+/* The same of those that are waiting for it: musterd has nothing more to tell. */
+void mst_supervisor_ranks_lost(struct mst_supervisor *s);
 /* musterd has told how the job is. */
 void mst_supervisor_ranks_told(struct mst_supervisor *s, const struct mst_job_snapshot *known);
 /* Names the ranks that have not exited, with their processes: eight at most. Return: how many. */

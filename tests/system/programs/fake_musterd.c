@@ -8,6 +8,8 @@
  *   see:NAME           questions are answered until there is such a file in HERE, or for a minute
  *   touch:NAME         makes such a file
  *   lose:RANK          that rank is lost from now on
+ *   leave:RANK         that rank has left
+ *   evict:RANK         that rank has been evicted by an operator
  *   again:RANK         that rank has another session from now on, and is live
  *   late:RANK          and that one late with half of its gradients
  *   rave               its texts hold what acts on a terminal, and broken UTF-8, from now on
@@ -50,9 +52,10 @@ static struct {
 	enum mst_job_state state;
 	uint32_t workers;
 	uint64_t began_ns;
-	int lost, late, again; /* ranks, or -1 */
+	int lost, late, again, left, evicted; /* ranks, or -1 */
+	uint64_t gone_at;                     /* of the one that is lost, left or evicted */
 	bool raves;
-} fake = { .lost = -1, .late = -1, .again = -1 };
+} fake = { .lost = -1, .late = -1, .again = -1, .left = -1, .evicted = -1 };
 
 static volatile sig_atomic_t terminated;
 
@@ -122,10 +125,15 @@ static struct mst_status_rank rank_row(uint32_t rank)
 		.ready_mean_ns = 8 * MST_MS,
 		.recent_came = version == 0 ? 0 : 32,
 		.recent_ready_ns = 8 * MST_MS,
+		.gone_at = MST_NOT_KNOWN,
 	};
 
-	if ((int)rank == fake.lost)
-		row.state = MST_RANK_LOST;
+	if ((int)rank == fake.lost || (int)rank == fake.left || (int)rank == fake.evicted) {
+		row.state = (int)rank == fake.lost   ? MST_RANK_LOST
+			    : (int)rank == fake.left ? MST_RANK_LEFT
+						     : MST_RANK_EVICTED;
+		row.gone_at = fake.gone_at;
+	}
 	if ((int)rank == fake.again)
 		row.incarnation = 2;
 	if ((int)rank == fake.late) {
@@ -274,6 +282,16 @@ static void say_missing(const char *what)
 	(void)dprintf(parent_fd("MUSTER_END_FD"), MST_END_MISSING "%s\n", what);
 }
 
+/* Return: the rank that goes so; NULL: it is another word. */
+static int *goes(const char *word)
+{
+	if (strcmp(word, "lose") == 0)
+		return &fake.lost;
+	if (strcmp(word, "leave") == 0)
+		return &fake.left;
+	return strcmp(word, "evict") == 0 ? &fake.evicted : NULL;
+}
+
 static void do_word(const char *word, const char *value)
 {
 	int number = (int)strtol(value, NULL, 10);
@@ -291,8 +309,9 @@ static void do_word(const char *word, const char *value)
 		see(value);
 	} else if (strcmp(word, "touch") == 0) {
 		touch(value);
-	} else if (strcmp(word, "lose") == 0) {
-		fake.lost = number;
+	} else if (goes(word) != NULL) {
+		*goes(word) = number;
+		fake.gone_at = version_now();
 	} else if (strcmp(word, "again") == 0) {
 		fake.lost = -1;
 		fake.again = number;
