@@ -19,6 +19,7 @@
 #include "server/core/policy/policy.h"
 #include "server/options/cpus.h"
 #include "server/options/options.h"
+#include "server/options/paths.h"
 
 #define POLICIES_MAX 32u /* most names that a mistyped one is compared with */
 
@@ -644,6 +645,8 @@ int mst_server_options_check(const struct mst_server_options *o, struct mst_reas
 		rc = record_check(o, why);
 	if (rc == 0)
 		rc = state_check(o, why);
+	if (rc == 0 && o->budget == 0) /* which may be asked of another host */
+		rc = mst_server_paths_check(o, why);
 	if (rc == 0)
 		rc = user_check(o, why);
 	if (o->join != NULL)
