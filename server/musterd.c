@@ -46,12 +46,16 @@
 static struct mst_plane *the_plane;         /* for the signal handler */
 static struct mst_credentials *credentials; /* until the process ends; NULL: plain streams */
 static atomic_int stop_signal;
+static atomic_bool by_parent;   /* the parent process has sent one */
 static atomic_int stop_signals; /* how many have come: the second one ends the server at once */
 
-static void on_signal(int signo)
+static void on_signal(int signo, siginfo_t *info, void *context)
 {
 	int none = 0;
 
+	(void)context;
+	if (info->si_code == SI_USER && info->si_pid == getppid())
+		atomic_store_explicit(&by_parent, true, memory_order_relaxed);
 	(void)atomic_compare_exchange_strong_explicit(&stop_signal, &none, signo,
 						      memory_order_relaxed, memory_order_relaxed);
 	if (signo != BY_RUN)
@@ -62,7 +66,7 @@ static void on_signal(int signo)
 
 static void catch_signals(void)
 {
-	struct sigaction stop = { .sa_handler = on_signal }, inherited;
+	struct sigaction stop = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO }, inherited;
 
 	sigaction(SIGTERM, &stop, NULL);
 	sigaction(SIGINT, &stop, NULL);
@@ -112,8 +116,10 @@ static int read_options(int argc, char **argv, struct mst_options *parsed,
 			rc = mst_options_argv(parsed, argc, argv, &operand);
 	}
 	if (rc == 0 && operand < argc) {
-		mst_reason_set(&parsed->why, "what is \"%s\"? musterd takes options only",
-			       argv[operand]);
+		mst_reason_set(
+			&parsed->why,
+			"what is \"%s\"? musterd takes options only; commands are those of muster",
+			argv[operand]);
 		rc = -EINVAL;
 	}
 	if (rc != 0 || o->help || o->version || o->print_config)
@@ -156,9 +162,18 @@ static int tell_missing(const char *what, int status)
 	return mst_exit_incomplete(status);
 }
 
+/* muster run ends its servers when the run is over. Why it is, muster run has said. */
+static bool run_is_over(int signo)
+{
+	return signo == SIGTERM && getenv("MUSTER_END_FD") != NULL &&
+	       atomic_load_explicit(&by_parent, memory_order_relaxed);
+}
+
 static void say_signal(int signo, struct mst_reason *why)
 {
-	if (signo == BY_RUN)
+	if (run_is_over(signo))
+		mst_reason_set(why, "muster run has ended the server, for the run is over");
+	else if (signo == BY_RUN)
 		mst_reason_set(why, "the server was ended by muster run, which got a signal");
 	else
 		mst_reason_set(why, "the server was ended by signal %d", signo);
@@ -168,7 +183,6 @@ static void say_signal(int signo, struct mst_reason *why)
  * Return: when it ends. */
 static uint64_t stop(struct mst_plane *plane, const char *why, uint64_t now_ns)
 {
-	mst_error("%s", why);
 	mst_plane_stop(plane, why, now_ns);
 	return now_ns + STOP_GRACE_NS;
 }
@@ -248,6 +262,10 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 		int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
 		if (signo != 0 && stop_by == MST_NEVER) {
 			say_signal(signo, &why);
+			if (run_is_over(signo))
+				mst_info("%s", why.text);
+			else
+				mst_error("%s", why.text);
 			mst_notifier_stopping(notifier, why.text);
 			stop_by = stop(plane, why.text, now_ns);
 		}
@@ -259,8 +277,11 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 			worker_threads = NULL;
 			mst_plane_vacate(plane);
 		}
-		if (stop_by == MST_NEVER && !has_worker_threads(plane, cpus, &worker_threads, &why))
+		if (stop_by == MST_NEVER &&
+		    !has_worker_threads(plane, cpus, &worker_threads, &why)) {
+			mst_error("%s", why.text);
 			stop_by = stop(plane, why.text, now_ns);
+		}
 		mst_notifier_step(notifier, worker_threads, now_ns);
 		mst_plane_wait(plane, mst_plane_nap(plane));
 	}

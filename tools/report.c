@@ -355,6 +355,14 @@ json_t *mst_report_rank(const struct mst_status_rank *row)
 				      "pushed", (json_int_t)mst_report_pushed(row)));
 }
 
+int mst_report_check(const char *option, const char *path, struct mst_reason *why)
+{
+	if (mst_report_may_write(path))
+		return 0;
+	return mst_reason_fail(why, -EINVAL, "option --%s: cannot write %s: %s", option, path,
+			       strerror(errno));
+}
+
 bool mst_report_may_write(const char *path)
 {
 	FILE *f;

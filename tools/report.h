@@ -71,6 +71,8 @@ json_t *mst_report_rank(const struct mst_status_rank *row);
 /* Could figures be written to @path (NULL: nowhere)? Better known before a long run than after it.
  * Leaves no file that was not there before. errno says why not. */
 bool mst_report_may_write(const char *path);
+/* The same of the path that an option names. Return: 0 or -EINVAL, with a sentence. */
+int mst_report_check(const char *option, const char *path, struct mst_reason *why);
 
 /* Writes @doc to @path ("-": standard output). Logs why it could not, which includes a @doc that is
  * NULL; a file that could not be written whole is removed. Return: 0 or -errno. */

@@ -284,6 +284,24 @@ def left_early(a):
              (early, early), done.stderr)
 
 
+def a_start_that_fails(a):
+    """The reason of a start that fails is told, twice, and how the rest was ended is not."""
+    for servers in "1", "2":
+        with tempfile.TemporaryDirectory() as folder:
+            done = run(a.muster, "run", "-n", "3", *CALM, "--servers", servers, "--listen",
+                       "127.0.0.1:0", "--", "sh", "-c",
+                       '[ $MUSTER_RANK != 1 ] || exit 3; exec "$@"', "sh", a.worker,
+                       os.path.join(folder, "log"), "9000", "rounds=30")
+        check(f"{servers} servers: {done.returncode}", done.returncode == 1)
+        lines = [line for line in done.stderr.splitlines() if re.search(" error | warn ", line)
+                 and " is gone: its " not in line]
+        must("rank 1 exited with status 3 before the job had" in done.stderr and
+             (len(lines) == 1 or servers == "2"), done.stderr)
+        must("SIGTERM" not in done.stderr and "signal 15" not in
+             re.sub(r"^ .*", "", done.stderr, flags=re.M), done.stderr)
+        check("and is the summary's", "failed after 0: rank 1 exited with" in done.stderr)
+
+
 # ---- what is said ----
 
 def the_table(a):
@@ -314,7 +332,7 @@ def workers_own(a):
 
 CASES = cases(printed, figures, a_reader_that_closes, a_server_alone, configuration,
               left_before_the_goal, the_run_says_so, finished_by_an_operator, restarted, left_early,
-              the_table, workers_own)
+              a_start_that_fails, the_table, workers_own)
 main(CASES, "musterd", "worker", "muster",
      leave_out=("printed", "figures", "a_reader_that_closes", "configuration", "the_table",
                 "workers_own"),

@@ -80,7 +80,7 @@ static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *c
 	memcpy(&argv[count + flags], more, count_flags(more) * sizeof(argv[0]));
 	struct mst_spawn spawn = {
 		.argv = argv,
-		.env = (char *const[]){ ready_fd >= 0 ? ready : NULL, end, NULL },
+		.env = (char *const[]){ end, ready_fd >= 0 ? ready : NULL, NULL },
 		.keep_fd = ready_fd,
 		.stdout_to_stderr = cfg->stdout_to_stderr,
 		.mask = cfg->mask,

@@ -106,6 +106,27 @@ void mst_run_line_fini(struct mst_run_line *line)
 	mst_options_free(&line->file);
 }
 
+static bool is_option(const char *arg)
+{
+	size_t len = strcspn(arg, "=");
+
+	if (strncmp(arg, "--", 2) != 0)
+		return false;
+	for (const struct mst_option *row = mst_passthrough_table(&mst_run_passthrough);
+	     row->name != NULL; row++)
+		if (strlen(row->name) == len - 2 && strncmp(row->name, arg + 2, len - 2) == 0)
+			return true;
+	return false;
+}
+
+const char *mst_run_line_late(const struct mst_run_line *line)
+{
+	for (char **arg = line->program; *arg != NULL && arg[1] != NULL; arg++)
+		if (is_option(arg[1]))
+			return arg[1];
+	return NULL;
+}
+
 bool mst_run_prints_json(const struct mst_run_options *options)
 {
 	return options->json != NULL && strcmp(options->json, "-") == 0;

@@ -39,6 +39,9 @@ extern struct mst_passthrough mst_run_passthrough;
 int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, struct mst_reason *why);
 void mst_run_line_fini(struct mst_run_line *line);
 
+/* An option of the run that was typed after PROGRAM, whose argument it is; NULL: there is none. */
+const char *mst_run_line_late(const struct mst_run_line *line);
+
 /* Is standard output taken by the figures, so that nobody else may write there? */
 bool mst_run_prints_json(const struct mst_run_options *options);
 

@@ -43,11 +43,8 @@ static int check(const struct mst_run_line *line, struct mst_reason *why)
 			       line->options.server.workers);
 		return -EINVAL;
 	}
-	if (!mst_report_may_write(line->options.json)) {
-		mst_reason_set(why, "option --json: cannot write %s: %s", line->options.json,
-			       strerror(errno));
+	if (mst_report_check("json", line->options.json, why) != 0)
 		return -EINVAL;
-	}
 	return mst_server_options_check(&line->options.server, why);
 }
 

@@ -101,6 +101,15 @@ static bool ended_well(const struct mst_ending *e, uint32_t rank)
 	return was_lost(e, rank) && !is_crash(-status);
 }
 
+/* In a job that has failed, workers that were left were ended by the run. */
+static bool has_failed(const struct mst_ending *e, uint32_t rank)
+{
+	int status = e->worker[rank].status;
+	bool by_run = !e->finished && (status == -SIGTERM || status == -SIGKILL);
+
+	return e->worker[rank].pid != 0 && !by_run && !ended_well(e, rank);
+}
+
 int mst_ending_status(const struct mst_ending *e)
 {
 	if (e->signo != 0)
@@ -199,7 +208,7 @@ static void print_failed(const struct mst_ending *e, FILE *out)
 	uint32_t failed = 0;
 
 	for (uint32_t rank = 0; rank < e->workers; rank++) {
-		if (e->worker[rank].pid == 0 || ended_well(e, rank) || failed++ >= FAILED_MAX)
+		if (!has_failed(e, rank) || failed++ >= FAILED_MAX)
 			continue;
 		mst_child_ending(&e->worker[rank], verdict, sizeof(verdict));
 		(void)fprintf(out, "failed: rank %u %s\n", rank, verdict);
@@ -215,7 +224,8 @@ void mst_summary_print(const struct mst_ending *e, FILE *out)
 	char reason[256];
 
 	print_job(e, out);
-	print_failed(e, out);
+	if (e->finished)
+		print_failed(e, out);
 	for (uint32_t i = 0; i < e->missing_count; i++)
 		(void)fprintf(out, "missing: %s\n", e->missing[i].text);
 	mst_report_policies(&e->job->job, out);
@@ -246,8 +256,7 @@ static json_t *rank_json(const struct mst_ending *e, uint32_t rank)
 	if (json_object_set_new(out, "exit",
 				worker->pid == 0 ? json_null() : json_integer(worker->status)) <
 		    0 ||
-	    json_object_set_new(out, "failed",
-				json_boolean(worker->pid != 0 && !ended_well(e, rank))) < 0 ||
+	    json_object_set_new(out, "failed", json_boolean(has_failed(e, rank))) < 0 ||
 	    json_object_set_new(out, "halted", json_boolean(worker->stopped)) < 0 ||
 	    json_object_set_new(out, "restarts", json_integer(e->course[rank].restarts)) < 0) {
 		json_decref(out);

@@ -71,6 +71,7 @@ static void push_from(struct mst_supervisor *s, uint64_t when_ns)
 	s->push_signo = SIGTERM;
 	s->push_ns = when_ns;
 	s->tell_ns = mst_now_ns() + TELL_EVERY_NS;
+	s->patient = when_ns > 0;
 }
 
 static bool servers_alive(struct mst_supervisor *s)
@@ -163,19 +164,30 @@ static const struct mst_child *to_blame(struct mst_supervisor *s)
 	return s->suspect;
 }
 
+/* What a program that ended well before it had joined may have lacked. */
+static void doubt(const struct mst_run_line *line, struct mst_reason *out)
+{
+	const char *late = mst_run_line_late(line);
+
+	mst_reason_set(out, ": does its program join, by muster_open() or muster.torch.Sync()?");
+	if (late != NULL)
+		mst_reason_add(out,
+			       " It was given %.60s: options of muster run stand before PROGRAM",
+			       late);
+}
+
 /* Before the start a dead worker or server can never join, and the others would wait in vain. */
 static void blame(struct mst_supervisor *s)
 {
 	const struct mst_child *child = to_blame(s);
-	bool worker = child < mst_supervisor_followers(s);
+	struct mst_reason more = { .text = "" };
 	char verdict[64];
 
 	mst_child_ending(child, verdict, sizeof(verdict));
-	mst_supervisor_fail(
-		s, 0, "%s %s before the job had started%s", child->name, verdict,
-		worker && child->status == 0
-			? ": does its program join, by muster_open() or muster.torch.Sync()?"
-			: "");
+	if (child < mst_supervisor_followers(s) && child->status == 0)
+		doubt(s->line, &more);
+	mst_supervisor_fail(s, 0, "%s %s before the job had started%s", child->name, verdict,
+			    more.text);
 }
 
 static void judge_suspect(struct mst_supervisor *s, const struct mst_job_snapshot *known)
@@ -418,9 +430,10 @@ static void push_now(struct mst_supervisor *s)
 
 	if (s->phase == MST_SUPERVISOR_ENDING) {
 		uint32_t count = mst_supervisor_ranks_left(s, left, sizeof(left));
-		mst_warn("%u of %u workers have not exited: sending SIG%s to %s; --grace gives "
-			 "them more time",
-			 count, s->workers, sigabbrev_np(signo), left);
+		if (s->patient)
+			mst_warn("%u of %u workers have not exited: sending SIG%s to %s; --grace "
+				 "gives them more time",
+				 count, s->workers, sigabbrev_np(signo), left);
 		mst_children_signal(mst_supervisor_workers(s), s->workers, signo);
 	} else {
 		signal_servers(s, signo);

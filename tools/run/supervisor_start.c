@@ -127,6 +127,11 @@ static int start_worker(struct mst_supervisor *s, uint32_t rank)
 /* What to do when a program cannot be executed; "" if its errno does not tell. */
 static const char *advice(const char *program, int error)
 {
+	const char *suffix = strrchr(program, '.');
+
+	if (suffix != NULL && strcmp(suffix, ".py") == 0)
+		return "; a Python program is started by its interpreter, as in -- python3 "
+		       "PROGRAM.py";
 	if (error == -ENOENT && strchr(program, '/') == NULL)
 		return "; it is looked for in PATH, and a file in this directory is ./NAME";
 	if (error == -EACCES)

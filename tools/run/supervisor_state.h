@@ -56,6 +56,7 @@ struct mst_supervisor {
 	 * it is sent. 0: none. */
 	int push_signo;
 	uint64_t push_ns;
+	bool patient;     /* --grace comes before it, and is worth a word */
 	uint64_t tell_ns; /* when it is told next who has not exited; MST_NEVER: it is not */
 
 	/* Musterd has been told to end by a signal that came here. The workers get the signal too,
