@@ -6,12 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/option.h"
 #include "tools/command.h"
+
+bool mst_address_has_port(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+	uint64_t port;
+
+	return colon != NULL && colon != text && mst_parse_u64(colon + 1, &port) == 0 &&
+	       port <= UINT16_MAX;
+}
 
 /* HOST or HOST:PORT? A number alone would be the host, and is likely meant to be the port. */
 static bool is_address(const char *text)
 {
-	return text[0] != '\0' && text[0] != ':' && text[strspn(text, "0123456789")] != '\0';
+	if (text[0] == '\0' || text[strspn(text, "0123456789")] == '\0' ||
+	    strchr(text, '/') != NULL)
+		return false;
+	return strchr(text, ':') == NULL || mst_address_has_port(text);
 }
 
 /* What the environment names; NULL: nothing. */
@@ -34,6 +47,11 @@ int mst_address_choose(const char *command, const char *typed, char out[MST_ADDR
 	(void)snprintf(out, MST_ADDRESS_LEN, "%s%s", address,
 		       strchr(address, ':') == NULL ? strrchr(MST_ADDRESS_DEFAULT, ':') : "");
 	return 0;
+}
+
+bool mst_address_is_known(void)
+{
+	return environment() != NULL;
 }
 
 int mst_address_need(const char *command, const char *example, const char *typed,

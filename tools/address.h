@@ -3,8 +3,15 @@
 #ifndef MST_TOOLS_ADDRESS_H
 #define MST_TOOLS_ADDRESS_H
 
+#include <stdbool.h>
+
 #define MST_ADDRESS_DEFAULT "127.0.0.1:17077"
 #define MST_ADDRESS_LEN 300u
+
+/* Does the text end with a port, as HOST:PORT does? */
+bool mst_address_has_port(const char *text);
+/* Is there one in the environment? */
+bool mst_address_is_known(void);
 
 /* Where @command asks: as typed, as in MUSTER_SERVER (@typed: NULL), or the default; the port may
  * be left out.

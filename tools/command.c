@@ -29,8 +29,10 @@ int mst_operands_read(struct mst_options *parsed, int argc, char **argv, struct 
 	out->count = 0;
 	while ((rc = mst_options_argv(parsed, argc, argv, &operand)) == 0 && operand < argc) {
 		if (out->count == MST_OPERANDS_MAX) {
-			mst_reason_set(&parsed->why, "\"%.60s\" is one argument too many",
-				       argv[operand]);
+			mst_reason_set(&parsed->why,
+				       "\"%.60s\" is one argument too many, after \"%.60s\" and "
+				       "\"%.60s\"",
+				       argv[operand], out->text[0], out->text[1]);
 			return -EINVAL;
 		}
 		out->text[out->count++] = argv[operand];

@@ -60,6 +60,49 @@ static void print_help(FILE *out)
 	mst_exit_help(out);
 }
 
+/* Commands that other programs have, and what is meant by them here. */
+static const struct {
+	const char *words; /* each between two blanks */
+	const char *says;
+} habits[] = {
+	{ " stop kill cancel end quit terminate abort shutdown scancel ",
+	  "muster finish HOST:PORT ends a job, which then counts as done, muster evict RANK "
+	  "HOST:PORT the session of one worker, and Ctrl-C a muster run" },
+	{ " kick remove drop ", "muster evict RANK HOST:PORT ends the session of a worker" },
+	{ " ps list ls top show info jobs squeue watch log logs ",
+	  "muster status HOST:PORT shows a job that runs" },
+	{ " start launch exec submit train torchrun mpirun srun job ",
+	  "muster run -n W -- PROGRAM starts a server and W workers" },
+	{ " serve server daemon musterd master ",
+	  "the server is a program of its own, as in musterd --workers W" },
+	{ " pause suspend hold ", "muster rest RANK HOST:PORT lets a job go on without a worker" },
+	{ " continue unpause return ",
+	  "muster rest --return RANK HOST:PORT has a worker return that rests" },
+	{ " resume restart restore ",
+	  "muster run --resume DIR goes on from a checkpoint, and muster rest --return RANK "
+	  "HOST:PORT has a worker return that rests" },
+	{ " config init ", "musterd --workers W --print-config prints all options as a file" },
+	{ " help man ", "muster COMMAND --help is the help of one" },
+	{ " version ", "muster --version prints it" },
+	{ " simulate predict ", "muster sim simulates a job" },
+	{ " record trace advise ", "muster plan --trace FILE reads what --record has written" },
+	{ " keygen cert certs tls ", "muster key new DIR makes certificates" },
+};
+
+/* Return: what to type; NULL: the word means nothing. */
+static const char *habit_of(const char *word)
+{
+	char spelt[32];
+
+	if (strpbrk(word, " ") != NULL || strlen(word) > sizeof(spelt) - 3)
+		return NULL;
+	(void)snprintf(spelt, sizeof(spelt), " %s ", word);
+	for (unsigned i = 0; i < sizeof(habits) / sizeof(habits[0]); i++)
+		if (strstr(habits[i].words, spelt) != NULL)
+			return habits[i].says;
+	return NULL;
+}
+
 static int refuse(const char *word)
 {
 	const char *names[COMMANDS + 1] = { NULL };
@@ -67,10 +110,15 @@ static int refuse(const char *word)
 	for (unsigned i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	const char *near = mst_nearest(word, names);
-	if (word[0] == '-')
+	if (strcmp(word, "-version") == 0 || strcmp(word, "-help") == 0)
+		mst_error("unknown option %s: did you mean -%s?", word, word);
+	else if (word[0] == '-')
 		mst_error("muster alone has no option %s; it has --help and --version, and options "
 			  "of a command stand after it, as in muster status %s",
 			  word, word);
+	else if (habit_of(word) != NULL)
+		mst_error("there is no command %s: %s; muster --help lists all", word,
+			  habit_of(word));
 	else if (near != NULL)
 		mst_error("there is no command %s; did you mean %s?", word, near);
 	else

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/config/habits.h"
 #include "common/config/row.h"
 
 int mst_options_refuse(struct mst_options *o, const char *fmt, ...)
@@ -40,6 +41,9 @@ int mst_options_unknown(struct mst_options *o, const char *prefix, const char *n
 			names[count++] = row->name;
 	}
 	names[count] = NULL;
+	const char *habit = key ? NULL : mst_habit_say(o->table, name);
+	if (habit != NULL)
+		return mst_options_refuse(o, "%sunknown option --%.60s: %s", prefix, name, habit);
 	const char *nearest = mst_nearest(name, names);
 	if (nearest == NULL)
 		return mst_options_refuse(o, "%sunknown option %s%.60s", prefix, dashes, name);
@@ -116,19 +120,35 @@ static int flag_find_long(struct mst_options *o, const char *arg, struct flag *o
 	return 0;
 }
 
+/* Refuses words such as -workers and -np, also where there is a letter n with a value.
+ * Return: 0: @arg is none of them. */
+static int flag_refuse_word(struct mst_options *o, const char *arg)
+{
+	size_t len = strcspn(arg + 1, "=");
+	const struct mst_option *row = len > 1 ? mst_row_find(o->table, arg + 1, len) : NULL;
+	char word[64];
+
+	if (row != NULL)
+		return mst_options_refuse(o, "unknown option %.60s: did you mean --%s?", arg,
+					  row->name);
+	snprintf(word, sizeof(word), "%.*s", (int)(len < sizeof(word) ? len : 0), arg + 1);
+	const char *habit = mst_habit_say(o->table, word);
+	return habit == NULL ? 0 : mst_options_refuse(o, "unknown option -%s: %s", word, habit);
+}
+
 static int flag_find_letter(struct mst_options *o, const char *arg, struct flag *out)
 {
 	const struct mst_option *row = o->table;
 
 	while (row->name != NULL && row->letter != arg[1])
 		row++;
-	if (row->name == NULL) {
-		size_t len = strcspn(arg + 1, "=");
-		row = mst_row_find(o->table, arg + 1, len); /* -workers for --workers */
-		return mst_options_refuse(o, "unknown option %.60s%s%s%s", arg,
-					  row != NULL ? ": did you mean --" : "",
-					  row != NULL ? row->name : "", row != NULL ? "?" : "");
+	if (row->name == NULL || arg[2] != '\0') {
+		int rc = flag_refuse_word(o, arg);
+		if (rc != 0)
+			return rc;
 	}
+	if (row->name == NULL)
+		return mst_options_refuse(o, "unknown option %.60s", arg);
 	out->row = row;
 	out->value = arg[2] != '\0' ? arg + 2 : NULL;
 	snprintf(out->label, sizeof(out->label), "option -%c", arg[1]);

@@ -79,7 +79,9 @@ static int spec_parse(const char *text, struct mst_spec *out, struct mst_reason 
 
 	*out = (struct mst_spec){ .text = text };
 	if (!rank_parse(&at, out))
-		return mst_spec_refuse(text, "has to begin with a model, or with a rank and ':'",
+		return mst_spec_refuse(text,
+				       "has to begin with a model, as const:20 and exp:20 do, or "
+				       "with a rank and ':'",
 				       why);
 	size_t name = strcspn(at, ":");
 	out->model = mst_model_find(at, name);

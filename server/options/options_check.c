@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -276,6 +277,37 @@ static int optimizer_check(const struct mst_server_options *o, struct mst_optimi
 	return 0;
 }
 
+/* What others call a policy. The nearest name of ours would be another one. */
+static const struct {
+	const char *name, *ours;
+} called[] = {
+	{ "sync", "bsp" },
+	{ "synchronous", "bsp" },
+	{ "ssgd", "bsp" },
+	{ "allreduce", "bsp" },
+	{ "all-reduce", "bsp" },
+	{ "ddp", "bsp" },
+	{ "asp", "async" },
+	{ "asgd", "async" },
+	{ "asynchronous", "async" },
+	{ "hogwild", "async" },
+	{ "stale", "ssp" },
+	{ "localsgd", "local" },
+	{ "local-sgd", "local" },
+	{ "fedavg", "local" },
+	{ "diloco", "local" },
+	{ "elastic", "easgd" },
+	{ "backup-workers", "backup" },
+};
+
+static const char *policy_near(const char *typed, const char *const *names)
+{
+	for (unsigned i = 0; i < sizeof(called) / sizeof(called[0]); i++)
+		if (strcasecmp(typed, called[i].name) == 0)
+			return called[i].ours;
+	return mst_nearest(typed, names);
+}
+
 /* Names the policy that the user may have meant. In the help a name ends where its number or its
  * help begins. */
 static int refuse_policy(const char *policy, const char *wrong, struct mst_reason *why)
@@ -289,7 +321,7 @@ static int refuse_policy(const char *policy, const char *wrong, struct mst_reaso
 		snprintf(known[i], sizeof(known[i]), "%.*s", (int)strcspn(help, "[: "), help);
 		names[i] = known[i];
 	}
-	const char *near = mst_nearest(typed, names);
+	const char *near = policy_near(typed, names);
 	char behind = policy[strlen(typed)];
 	if (near == NULL || (strcmp(near, typed) == 0 && (behind == ':' || behind == '\0')))
 		return mst_reason_fail(why, -EINVAL, "%s", wrong);

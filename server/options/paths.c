@@ -7,14 +7,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum kind {
+enum path_kind {
 	KIND_NONE, /* nothing is there */
 	KIND_DIRECTORY,
 	KIND_OTHER,
 	KIND_UNKNOWN, /* whoever uses the path says why */
 };
 
-static enum kind kind_of(const char *path)
+static enum path_kind kind_of(const char *path)
 {
 	struct stat st;
 
@@ -42,7 +42,7 @@ static int parent_check(const char *option, const char *path, struct mst_reason 
 	char parent[PATH_MAX];
 
 	parent_of(path, parent);
-	enum kind kind = kind_of(parent);
+	enum path_kind kind = kind_of(parent);
 	if (kind == KIND_DIRECTORY || kind == KIND_UNKNOWN)
 		return 0;
 	return mst_reason_fail(why, -EINVAL,
@@ -64,7 +64,7 @@ static int record_check(const char *path, struct mst_reason *why)
 
 static int state_check(const char *path, struct mst_reason *why)
 {
-	enum kind kind = kind_of(path);
+	enum path_kind kind = kind_of(path);
 
 	if (kind == KIND_OTHER)
 		return mst_reason_fail(why, -EINVAL,
@@ -76,7 +76,7 @@ static int state_check(const char *path, struct mst_reason *why)
 
 static int resume_check(const char *path, bool or_begin, struct mst_reason *why)
 {
-	enum kind kind = kind_of(path);
+	enum path_kind kind = kind_of(path);
 
 	if (kind == KIND_OTHER)
 		return mst_reason_fail(why, -EINVAL,

@@ -202,7 +202,7 @@ class Status(Commands):
 
     def test_address(self):
         """what is no address is refused"""
-        self.assertEqual(self.muster("status", "127.0.0.1:none")[0], 1)
+        self.assertEqual(self.muster("status", "127.0.0.1:none")[0], 2)
         self.assertEqual(self.muster("status", "one:1", "two:2")[0], 2)
 
 

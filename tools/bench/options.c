@@ -305,9 +305,8 @@ static int check(struct mst_bench_line *line, struct mst_reason *why)
 		rc = check_delay(&line->options, why);
 	if (rc == 0)
 		rc = check_server(line, why);
-	if (rc == 0 && !mst_report_may_write(line->options.json))
-		rc = mst_reason_fail(why, -EINVAL, "option --json: cannot write %s: %s",
-				     line->options.json, strerror(errno));
+	if (rc == 0)
+		rc = mst_report_check("json", line->options.json, why);
 	return rc;
 }
 

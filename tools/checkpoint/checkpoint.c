@@ -71,6 +71,8 @@ static int list(const char *dir, const struct mst_checkpoint_options *o)
 static int check_and_list(const struct mst_checkpoint_options *o,
 			  const struct mst_operands *operands)
 {
+	struct mst_reason why;
+
 	if (o->help)
 		return print_help();
 	if (operands->count == 0)
@@ -78,6 +80,8 @@ static int check_and_list(const struct mst_checkpoint_options *o,
 	if (operands->count > 1)
 		return mst_refuse("checkpoint", "what is \"%.60s\"? one directory is enough",
 				  operands->text[1]);
+	if (mst_report_check("json", o->json, &why) != 0)
+		return mst_refuse("checkpoint", "%s", why.text);
 	return list(operands->text[0], o);
 }
 

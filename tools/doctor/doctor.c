@@ -93,9 +93,11 @@ static int doctor(struct mst_doctor_options *o, const char *operand)
 	if (o->help)
 		return print_help();
 	if (operand != NULL)
-		return mst_refuse("doctor", "what is \"%.60s\"? muster doctor takes options only",
+		return mst_refuse("doctor",
+				  "what is \"%.60s\"? muster doctor takes options only; --peer "
+				  "HOST:PORT names another host",
 				  operand);
-	if (mst_doctor_options_check(o, &why) < 0)
+	if (mst_doctor_options_check(o, &why) < 0 || mst_report_check("json", o->json, &why) < 0)
 		return mst_refuse("doctor", "%s", why.text);
 	if (take_environment(o, &why) != 0)
 		return mst_refuse("doctor", "%s", why.text);

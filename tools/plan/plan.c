@@ -158,6 +158,8 @@ static int plan(const struct mst_plan_options *o)
 
 static int check_and_plan(const struct mst_plan_options *o)
 {
+	struct mst_reason why;
+
 	if (o->help)
 		return print_help();
 	if (o->trace == NULL || o->trace[0] == '\0')
@@ -166,6 +168,9 @@ static int check_and_plan(const struct mst_plan_options *o)
 		return mst_refuse("plan", "--from is behind --to: no step is left");
 	if (is_stdout(o->json) && is_stdout(o->csv))
 		return mst_refuse("plan", "--csv and --json cannot both be standard output");
+	if (mst_report_check("json", o->json, &why) != 0 ||
+	    mst_report_check("csv", o->csv, &why) != 0)
+		return mst_refuse("plan", "%s", why.text);
 	return plan(o);
 }
 

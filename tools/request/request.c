@@ -195,6 +195,7 @@ static int ask_leader(const char *address, const struct mst_message *msg, uint64
 /* What is typed after any of these commands; the rows of a command fill some of the fields. */
 struct request_line {
 	const char *subject; /* the operand that is no address; NULL: the command takes none */
+	const char *address; /* as typed; NULL: it was not */
 	bool force, returns;
 	const char *why; /* NULL: no reason was typed */
 	uint64_t timeout_ns;
@@ -242,20 +243,57 @@ static const struct mst_option finish_table[] = {
 		    "how long to wait for the end of the job, which may be that of a whole step"),
 };
 
+static bool is_policy(const char *text, struct mst_reason *why)
+{
+	struct mst_policy policy;
+
+	return mst_policy_parse(text, &policy, why) == 0;
+}
+
+/* What is a policy the server says, which may be of another release. But an address is none.
+ * Return: 0; anything else: refused, with a sentence. */
+static int check_policy(const struct request_line *line)
+{
+	struct mst_reason why;
+
+	if (is_policy(line->subject, &why))
+		return 0;
+	if (mst_address_has_port(line->subject) && line->address == NULL)
+		return mst_refuse("policy", "which policy? As in muster policy %.60s backup:4",
+				  line->subject);
+	if (mst_address_has_port(line->subject) && is_policy(line->address, &why))
+		return mst_refuse("policy", "the address comes first: muster policy %.60s %.60s",
+				  line->subject, line->address);
+	if (line->address == NULL && !mst_address_is_known())
+		return mst_refuse("policy",
+				  "%s; as in muster policy " MST_ADDRESS_DEFAULT " backup:4",
+				  why.text);
+	return 0;
+}
+
 static int fill_policy(const struct request_line *line, struct mst_message *msg)
 {
 	if (line->subject[0] == '\0' || strlen(line->subject) >= MST_POLICY_LEN)
 		return mst_refuse("policy", "\"%.60s\" is no policy, such as backup:4",
 				  line->subject);
+	int rc = check_policy(line);
+	if (rc != 0)
+		return rc;
 	(void)snprintf(msg->change.policy, sizeof(msg->change.policy), "%s", line->subject);
 	msg->change.force = line->force;
 	return 0;
 }
 
-static int take_rank(const char *command, const char *typed, uint32_t *out)
+static int take_rank(const char *command, const struct request_line *line, uint32_t *out)
 {
+	const char *typed = line->subject;
 	uint64_t rank;
 
+	if (mst_address_has_port(typed) && line->address == NULL)
+		return mst_refuse(command, "which rank? As in muster %s 3 %.60s", command, typed);
+	if (mst_address_has_port(typed) && mst_parse_u64(line->address, &rank) == 0)
+		return mst_refuse(command, "the rank comes first: muster %s %.60s %.60s", command,
+				  line->address, typed);
 	if (mst_parse_u64(typed, &rank) != 0 || rank >= MST_WORKERS_MAX)
 		return mst_refuse(command,
 				  "\"%.60s\" is no rank: a whole number from 0 to %u is wanted",
@@ -267,12 +305,12 @@ static int take_rank(const char *command, const char *typed, uint32_t *out)
 static int fill_rest(const struct request_line *line, struct mst_message *msg)
 {
 	msg->rest.rests = !line->returns;
-	return take_rank("rest", line->subject, &msg->rest.rank);
+	return take_rank("rest", line, &msg->rest.rank);
 }
 
 static int fill_evict(const struct request_line *line, struct mst_message *msg)
 {
-	return take_rank("evict", line->subject, &msg->evicted);
+	return take_rank("evict", line, &msg->evicted);
 }
 
 static int fill_finish(const struct request_line *line, struct mst_message *msg)
@@ -370,10 +408,10 @@ static int print_help(const struct request *r)
 	return MST_EXIT_DONE;
 }
 
-/* Tells the subject from the address. @address: NULL: none was typed.
+/* Tells the subject from the address.
  * Return: 0; anything else: refused, with a sentence. */
 static int take_operands(const struct request *r, const struct mst_operands *operands,
-			 struct request_line *line, const char **address)
+			 struct request_line *line)
 {
 	int last = operands->count - 1, subjects = r->subject != NULL;
 
@@ -384,7 +422,7 @@ static int take_operands(const struct request *r, const struct mst_operands *ope
 		return mst_refuse(r->name, "what is \"%.60s\"? one address at a time",
 				  operands->text[last]);
 	line->subject = subjects ? operands->text[r->subject_last ? last : 0] : NULL;
-	*address = last == subjects ? operands->text[r->subject_last ? 0 : last] : NULL;
+	line->address = last == subjects ? operands->text[r->subject_last ? 0 : last] : NULL;
 	return 0;
 }
 
@@ -393,11 +431,10 @@ static int ask(const struct request *r, const struct mst_operands *operands,
 {
 	static struct mst_message msg; /* too large for a stack */
 	char address[MST_ADDRESS_LEN];
-	const char *typed = NULL;
 
 	msg.kind = r->kind;
-	if (take_operands(r, operands, line, &typed) != 0 || r->fill(line, &msg) != 0 ||
-	    mst_address_need(r->name, r->example, typed, address) != 0 ||
+	if (take_operands(r, operands, line) != 0 || r->fill(line, &msg) != 0 ||
+	    mst_address_need(r->name, r->example, line->address, address) != 0 ||
 	    mst_secure_open(&line->tls) != 0)
 		return MST_EXIT_USAGE;
 	return ask_leader(address, &msg, line->timeout_ns);

@@ -552,14 +552,6 @@ static int read_jobs(struct mst_sim_line *line, struct mst_reason *why)
 	return rc;
 }
 
-static int check_file(const char *option, const char *path, struct mst_reason *why)
-{
-	if (mst_report_may_write(path))
-		return 0;
-	return mst_reason_fail(why, -EINVAL, "option --%s: cannot write %s: %s", option, path,
-			       strerror(errno));
-}
-
 static int check(struct mst_sim_line *line, struct mst_reason *why)
 {
 	int rc = check_figures(line, why);
@@ -575,8 +567,8 @@ static int check(struct mst_sim_line *line, struct mst_reason *why)
 	if (rc == 0)
 		rc = check_delays(&line->options, why);
 	if (rc == 0)
-		rc = check_file("json", line->options.json, why);
-	return rc != 0 ? rc : check_file("csv", line->options.csv, why);
+		rc = mst_report_check("json", line->options.json, why);
+	return rc != 0 ? rc : mst_report_check("csv", line->options.csv, why);
 }
 
 /* Defaults for what is not offered, then for the rest, then what is typed. */

@@ -176,10 +176,13 @@ static int ask_and_show(const char *address, const struct mst_status_options *op
 static int status(const struct mst_status_options *options, const char *typed)
 {
 	char address[MST_ADDRESS_LEN];
+	struct mst_reason why;
 	bool shown = true;
 
 	if (options->help)
 		return print_help();
+	if (mst_report_check("json", options->json, &why) != 0)
+		return mst_refuse("status", "%s", why.text);
 	if (mst_address_choose("status", typed, address) != 0 ||
 	    mst_secure_open(&options->tls) != 0)
 		return MST_EXIT_USAGE;

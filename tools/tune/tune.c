@@ -81,10 +81,7 @@ static int check_and_search(const struct mst_tune_line *line)
 		return mst_refuse(
 			"tune",
 			"no program for the workers: muster tune syncswitch ... -- PROGRAM");
-	if (!mst_report_may_write(o->json))
-		return mst_refuse("tune", "option --json: cannot write %s: %s", o->json,
-				  strerror(errno));
-	if (mst_search_check(line, &why) < 0)
+	if (mst_report_check("json", o->json, &why) != 0 || mst_search_check(line, &why) < 0)
 		return mst_refuse("tune", "%s", why.text);
 	mst_log_open("muster", o->quiet ? MST_LOG_WARN : MST_LOG_INFO);
 	return search(line);
