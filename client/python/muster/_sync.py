@@ -44,7 +44,8 @@ class Sync(Rank):
     every version in order, in a late rank several times in one sync.step(). What it does must
     depend on the gradients and on earlier calls alone, for then all ranks stay the same. opt.step()
     is called there alone; elsewhere it is refused, as are parameter groups that were changed
-    elsewhere.
+    elsewhere, and step() of other optimisers that have one of these parameters. One that is made
+    later takes part in versions only where they are applied.
     scheduler: one whose place belongs to the state, such as step() moves. sampler: a Sampler, such
     as loader.batch_sampler.
     state: (get, set) in place of all that is named above but the sampler: get() returns what a rank
@@ -124,7 +125,8 @@ class Sync(Rank):
                                   job=job, rank=rank, join_timeout=join_timeout,
                                   wait_timeout=wait_timeout, start_version=self._before)
         self._scales = lr_scale
-        self._watch = Watch(opt, differ, scheduler)
+        place = self._layout.place
+        self._watch = Watch(opt, differ, scheduler, lambda p: id(p) in place, state is None)
         self._begin()
 
     def _compared(self) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import types
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
+
+from ._others import Others
 
 _SCHEDULED = ("lr", "momentum", "betas")  # what schedulers of PyTorch change
 _Group = Tuple[int, Dict[str, Any]]  # how many parameters, and the rest of a parameter group
@@ -28,13 +30,14 @@ class Watch:
     """From its making until remove(): opt is then as it was before. If something has wrapped
     opt.step since, the wrapper of this class stays below it, and does nothing.
 
-    Each opt.step() is made with the learning rates times `scale`, and is refused but in applies().
+    Each opt.step() is made with the learning rates times `scale`, and is refused but in applies(),
+    as that of each other optimiser of the same parameters (Others).
     differ: what in parameter groups may be another value in each rank. scheduler: its place may not
-    change between versions either."""
+    change between versions either. has, whole: of Others."""
 
-    def __init__(self, opt: torch.optim.Optimizer, differ: Sequence[str] = (),
-                 scheduler: Optional[Any] = None):
-        self.scale, self.refuses = 1.0, True
+    def __init__(self, opt: torch.optim.Optimizer, differ: Sequence[str],
+                 scheduler: Optional[Any], has: Callable[[Any], bool], whole: bool):
+        self.scale, self.refuses, self._applies = 1.0, True, False
         self._opt, self._before, self._plain = opt, vars(opt).get("step"), opt.step
         self._differ = names_of(opt, differ)
         self._scheduler = scheduler
@@ -46,6 +49,7 @@ class Watch:
         watched.__dict__.update(getattr(self._plain, "__dict__", {}))  # of schedulers
         self._ours = types.MethodType(watched, opt)
         opt.step = self._ours  # type: ignore[assignment, method-assign]
+        self._others = Others(opt, has, lambda: (self.refuses, self._applies), whole)
 
     def _step(self, *args: Any, **kwargs: Any) -> Any:
         if self.refuses:
@@ -68,15 +72,16 @@ class Watch:
     @contextlib.contextmanager
     def applies(self) -> Iterator[None]:
         """A version is applied here."""
-        before, self.refuses = self.refuses, False
+        before, self.refuses, self._applies = self.refuses, False, True
         try:
             yield
         finally:
-            self.refuses = before
+            self.refuses, self._applies = before, False
 
     def remove(self) -> None:
         """A second call does nothing."""
         self.scale, self.refuses = 1.0, False
+        self._others.remove()
         if vars(self._opt).get("step") is not self._ours:
             return
         if self._before is None:

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What scripts do around muster.torch.Sync by habit: each habit has the effect that it would have
+without muster, the same in all ranks, or is told in words.
+
+usage: torch_habits.py CASE --musterd MUSTERD --library LIBMUSTER
+       torch_habits.py --list
+"""
+import gc
+import warnings
+
+from base import check, main, must
+from torch_case import Ranks, prepare, refused, together
+
+
+class Script:
+    """One weight, whose gradient is what the script gives, and which moves by it."""
+
+    def __init__(self, torch, apply=None, **options):
+        import muster.torch
+        self.torch = torch
+        self.model = torch.nn.Linear(2, 1, bias=False)
+        torch.nn.init.zeros_(self.model.weight)
+        self.opt = torch.optim.SGD(self.model.parameters(), 1.0)
+        self.sync = muster.torch.Sync(self.model, self.opt, apply, **options)
+
+    def another(self, kind="Adam", **options):
+        return getattr(self.torch.optim, kind)(self.model.parameters(), lr=0.5, **options)
+
+    def backward(self, gradient):
+        self.model.zero_grad(set_to_none=True)
+        self.model(self.torch.full((1, 2), float(gradient))).sum().backward()
+
+    def step(self, gradient):
+        self.backward(gradient)
+        return self.sync.step()
+
+    def weight(self):
+        return self.model.weight[0, 0].item()
+
+
+def says(function):
+    """The warnings."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        function()
+    return [str(w.message) for w in said]
+
+
+# ---- optimisers beside that of Sync ----
+
+def made_later(rank, ranks):
+    """opt = Adam(...) once more: neither its zero_grad() nor its step() is taken for that of the
+    one that Sync has."""
+    import torch
+    script = Script(torch)
+    for number, kind in enumerate(("Adam", "SGD", "AdamW"), 1):
+        opt = script.another(kind)
+        refused(RuntimeError, opt.zero_grad, f"zero_grad() of an optimiser, {kind}, that was made "
+                "after this Sync", "Sync was given, SGD", "Make the optimiser before Sync")
+        torch.optim.lr_scheduler.ExponentialLR(opt, 0.5)  # it wraps opt.step
+        script.backward(1)
+        refused(RuntimeError, opt.step, f"another optimiser, {kind}", "beside sync.step()")
+        must(script.step(1).version == number and script.weight() == -number, script.weight())
+    stranger = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], 0.1)
+    stranger.zero_grad()  # of something else
+    stranger.step()
+    script.sync.finish("enough")
+    while not script.sync.finished:
+        script.step(0)
+    opt.zero_grad()  # the parameters are the program's again
+    opt.step()
+    before = torch.optim.Optimizer.__init__
+    script.sync.close()
+    must(torch.optim.Optimizer.__init__ is not before and not hasattr(
+        torch.optim.Optimizer.__init__, "muster"), "PyTorch is not as it was before")
+    must("zero_grad" not in vars(opt), "the optimiser is not as it was before")
+    return True
+
+
+def made_before(rank, ranks):
+    """One that was there before Sync, and takes its steps beside it."""
+    import muster.torch
+    import torch
+    model = torch.nn.Linear(2, 1, bias=False)
+    opts = [torch.optim.SGD(model.parameters(), rate) for rate in (1.0, 0.5)]
+    sync = muster.torch.Sync(model, opts[0])
+    opts[1].zero_grad()
+    model(torch.ones(1, 2)).sum().backward()
+    refused(RuntimeError, opts[1].step, "another optimiser, SGD", "beside sync.step()")
+    must(sync.step().version == 1, "it does not go on")
+    del sync
+    gc.collect()
+    opts[1].step()
+    must("step" not in vars(opts[1]), "the optimiser is not as it was before")
+    return True
+
+
+def part_of_versions(momentum, own, warnings_wanted):
+    """One that makes its steps in the function that applies versions may do so; where its moments
+    would not be in a state, that is said once."""
+    def work(rank, ranks):
+        import torch
+        opts = []
+
+        def apply():
+            if not opts:
+                opts.append(script.another("SGD", momentum=momentum))
+            opts[0].step()
+            opts[0].zero_grad()
+
+        script = Script(torch, apply, state=own)
+        said = says(lambda: [script.step(1) for _ in range(3)])
+        opts[0].zero_grad()
+        script.backward(1)
+        refused(RuntimeError, opts[0].step, "another optimiser")
+        must(len(said) == warnings_wanted and all("state=(get, set)" in line for line in said),
+             said)
+        must(script.weight() <= -1.5, "it has made no steps")
+        return True
+    return work
+
+
+def other_optimizers(a):
+    prepare(a)
+    own = (lambda: {}, lambda state: None)
+    for what, work in (("made after Sync", made_later), ("made before it", made_before),
+                       ("in versions", part_of_versions(0, None, 0)),
+                       ("in versions, with moments", part_of_versions(0.5, None, 1)),
+                       ("in versions, in a state", part_of_versions(0.5, own, 0))):
+        with Ranks(a, 1, work) as ranks:
+            check(f"another optimiser, {what}", ranks.ends() == [True])
+
+
+CASES, BY_HAND = together(beside=(other_optimizers,))
+main(CASES, "musterd", "library", unlisted=BY_HAND)
