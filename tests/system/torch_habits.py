@@ -132,5 +132,78 @@ def other_optimizers(a):
             check(f"another optimiser, {what}", ranks.ends() == [True])
 
 
-CASES, BY_HAND = together(beside=(other_optimizers,))
+# ---- data ----
+
+def network(torch):
+    """Its gradients depend on the batch; one of its parameters is of no use."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+    model.register_parameter("idle", torch.nn.Parameter(torch.zeros(2)))
+    return model
+
+
+def trains(order, factor=1.0, **options):
+    """order(torch, data, sync): what the loader draws by. factor: of the loss."""
+    def work(rank, ranks):
+        import muster.torch
+        import torch
+        model = network(torch)
+        draw = torch.Generator().manual_seed(7)
+        data = torch.utils.data.TensorDataset(torch.randn(96, 6, generator=draw),
+                                              torch.randint(3, (96,), generator=draw))
+        sync = muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1), **options)
+        torch.manual_seed(0)  # in all ranks
+        loader = torch.utils.data.DataLoader(data, batch_size=8, **order(torch, data, sync))
+
+        def loop():
+            for x, y in sync.batches(loader, until=24):
+                model.zero_grad()
+                (factor * torch.nn.functional.cross_entropy(model(x), y)).backward()
+                sync.step(samples=len(x))
+
+        return says(loop)
+    return work
+
+
+def shuffled(torch, data, sync):
+    return {"shuffle": True}
+
+
+def in_order(torch, data, sync):
+    return {}
+
+
+def same_seed(torch, data, sync):
+    return {"sampler": torch.utils.data.RandomSampler(
+        data, generator=torch.Generator().manual_seed(5))}
+
+
+def own_seed(torch, data, sync):
+    return {"sampler": torch.utils.data.RandomSampler(
+        data, generator=torch.Generator().manual_seed(sync.rank))}
+
+
+def seeded_by_rank(torch, data, sync):
+    torch.manual_seed(sync.rank)
+    return {"shuffle": True}
+
+
+def same_batches(a):
+    """Ranks whose loaders have the same order are told so, once, with a remedy; others are not."""
+    prepare(a)
+    for order, count, alike, options in (
+            (shuffled, 3, 1, {}), (shuffled, 2, 1, {"wire": "bf16"}), (in_order, 3, 1, {}),
+            (same_seed, 2, 1, {}), (own_seed, 3, 0, {}), (own_seed, 2, 0, {"wire": "bf16"}),
+            (seeded_by_rank, 2, 0, {}), (shuffled, 1, 0, {}), (own_seed, 2, 0, {"factor": 0.0})):
+        with Ranks(a, count, trains(order, **options), "--policy", "bsp") as ranks:
+            said = ranks.ends()
+        told = [[line for line in lines if "the same batches" in line] for lines in said]
+        check(f"{order.__name__}, {count} ranks, {options}: {told[0]}", all(
+            len(lines) == alike for lines in told))
+        every = ", ".join(map(str, range(count - 1))) + f" and {count - 1}"
+        must(all(f"versions 1, 2, 3 and 4 the gradients of ranks {every} were" in line
+                 for lines in told for line in lines), told)
+
+
+CASES, BY_HAND = together(beside=(other_optimizers,), data=(same_batches,))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tupl
 import torch
 
 from . import _claim, _compare, _signals, _state, _tensors
+from ._alike import Alike
 from ._rank import Rank, Round, Step
 from ._records import Agreement, Difference, Outcome, Part, Verdict
 from ._sampler import Sampler
@@ -60,6 +61,8 @@ class Sync(Rank):
     and this rank has left the job; of two ranks that differ both do. "warn": it warns, once. "take":
     this rank takes the state of another. Without it: "raise", but "warn" where ranks compute with
     other kernels, so that last bits may differ; "raise" refuses to begin with such ranks.
+    A rank in whose first versions all gradients are the same warns: ranks compute on the same
+    batches then.
     server, job, rank, join_timeout, wait_timeout: of Worker.
 
     All ranks begin with the lowest rank's parameters and buffers, frozen ones included: the
@@ -125,6 +128,7 @@ class Sync(Rank):
                                   job=job, rank=rank, join_timeout=join_timeout,
                                   wait_timeout=wait_timeout, start_version=self._before)
         self._scales = lr_scale
+        self._alike = Alike(self._layout, self._wire)
         place = self._layout.place
         self._watch = Watch(opt, differ, scheduler, lambda p: id(p) in place, state is None)
         self._begin()
@@ -278,6 +282,7 @@ class Sync(Rank):
         self._stepped = True
         done = self._step(samples)
         self._watch.refuses = not self.finished
+        self._alike.warn(self.rank)
         return done
 
     def _next(self) -> Outcome:
@@ -293,6 +298,7 @@ class Sync(Rank):
         """A second time it does nothing."""
         if out.fresh and out.result is not None and out.version != self.version:
             with self._becomes(out.version):
+                self._alike.look(out, this.given, self.rank)
                 self._set_gradients(out)
                 if self._scales:
                     self._watch.scale = out.lr_scale
