@@ -95,7 +95,11 @@ def behind_when_the_job_ends(a):
         if rank != 2:
             if asks_before:
                 sync._offer_state = lambda: None
-            return training.run(), sync.complete, sync.version
+            done = training.run()
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", RuntimeWarning)  # it has the last version
+                sync.save(ranks.path(f"state.{rank}"))
+            return done, sync.complete, sync.version
 
         def takes():
             ranks.tell("takes")
@@ -109,8 +113,8 @@ def behind_when_the_job_ends(a):
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
             training.step()
-        must(sync.finished and training.run() is None, "it has not ended")
-        sync.save(ranks.path("state"))
+            must(sync.finished and training.run() is None, "it has not ended")
+            sync.save(ranks.path("state"))
         return [str(w.message) for w in said], sync.complete, sync.version
 
     for asks_before in (False, True):
@@ -126,6 +130,9 @@ def behind_when_the_job_ends(a):
             ranks.tell("goes on")
             said, complete, version = ranks.end(2)
             must(os.path.exists(ranks.path("takes")) == asks_before, "it has asked for a state")
+            saves = [one for one in said if f"saves version {version}, and this is not" in one]
+            check(f"it saves that one: {saves}", len(saves) == 1 and f"which is {ends[0][2]}: a "
+                  "rank whose complete is True" in saves[0])
             said = [one for one in said if "complete is False" in one]
             last = ends[0][2]
             check(f"it has version {version} of {last}: {said}", not complete and version < last

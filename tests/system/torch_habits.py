@@ -205,5 +205,37 @@ def same_batches(a):
                  for lines in told for line in lines), told)
 
 
-CASES, BY_HAND = together(beside=(other_optimizers,), data=(same_batches,))
+# ---- ends ----
+
+def left_alone(a):
+    """A rank that lacks versions, and has nobody left to take a state of: it is told so, and not
+    that others were asked."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import muster
+        import torch
+        script = Script(torch)
+        if rank == 0:
+            for _ in range(100):
+                script.step(1)
+            ranks.tell("far")
+            ranks.hear("asks")
+            return script.sync.close()
+        ranks.hear("far")
+        script.backward(1)
+        ranks.tell("asks")
+        refused(muster.Stale, script.sync.step, "rank 1 is behind the history of 2 versions",
+                "no other worker is in the job any more", "all others have left")
+        try:
+            script.sync.step()
+        except muster.SessionLost as e:  # nor to make another Sync, which would have no state
+            return str(e).endswith("The last version is in what they have saved")
+        return False
+
+    with Ranks(a, 2, work, "--policy", "backup:1", "--history", "2", "--catch-up", "4") as ranks:
+        check("it is told so", ranks.ends() == [None, True])
+
+
+CASES, BY_HAND = together(beside=(other_optimizers,), data=(same_batches,), ends=(left_alone,))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

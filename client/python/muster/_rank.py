@@ -95,7 +95,7 @@ class Rank:
         self._device = _device.of(self._layout.device)
         self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire, device="cpu")
         self.finished = self.complete = self._finishing = False
-        self.version = 0
+        self.version = self._last = 0  # _last: of the job, once it has ended
         self._counted = _loader.Counted()
         self._keep_local = False
         self._stale_slot = False  # what was handed over of the contribution is to be given up
@@ -564,7 +564,7 @@ class Rank:
         return done
 
     def _ended(self, out: Outcome) -> None:
-        self.complete = self.version >= out.newest
+        self._last, self.complete = out.newest, self.version >= out.newest
         if not self.complete:
             warnings.warn(f"rank {self.rank}: the job has ended with version {out.newest}, and its "
                           f"server no longer had the versions after {self.version}, which this "

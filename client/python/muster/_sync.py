@@ -430,6 +430,8 @@ class Sync(Rank):
                     self._why_closed += ("; a rank gives none where making its state fails, of "
                                          "which it warns, or where that is larger than musterd "
                                          "--state-max, which muster status shows")
+                elif "no other worker is in the job" in self._why_closed:
+                    self._goes_on = ""
                 self._leave()
                 raise Stale(e.errno, self._why_closed) from e
             except Error as e:
@@ -454,8 +456,14 @@ class Sync(Rank):
 
     def save(self, path: Any) -> None:
         """Writes the state of this version to a file, which is there whole or not at all, also if
-        another rank writes the same one. Between two steps, in any rank."""
+        another rank writes the same one. Between two steps, in any rank. Warns where the job has
+        ended, and this rank has not the last version (complete is False)."""
         self._must_be_whole()
+        if self.finished and not self.complete:
+            last = f", which is {self._last}" if self._last else ""
+            warnings.warn(f"rank {self.rank} saves version {self.version}, and this is not the "
+                          f"last of the job{last}: a rank whose complete is True has that",
+                          RuntimeWarning, stacklevel=2)
         path = os.fspath(path)
         part = f"{path}.{self.rank}-{secrets.token_hex(8)}.part"
         raw = self._packed_state()

@@ -80,6 +80,25 @@ void mst_sentence_too_often(struct mst_reason *out, const struct mst_hello *hell
 		who, o->job, seconds(wait_ns) + 0.05);
 }
 
+static void no_state(struct mst_reason *out, const struct mst_eviction *loss,
+		     const struct mst_server_options *o)
+{
+	if (loss->alone)
+		mst_reason_set(out,
+			       "rank %" PRIu32 " is behind the history of %" PRIu32
+			       " versions, and no other worker is in the job any more whose state "
+			       "it could take: all others have left, or are lost. The last version "
+			       "is in what they have saved",
+			       loss->rank, o->history);
+	else
+		mst_reason_set(
+			out,
+			"rank %" PRIu32 " is behind the history of %" PRIu32
+			" versions, and no other worker has given its state: each was asked, and "
+			"gave none, was lost, or took longer than two patiences (%.3g s)",
+			loss->rank, o->history, 2 * seconds(o->patience_ns));
+}
+
 void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
 			  const struct mst_server_options *o)
 {
@@ -126,12 +145,7 @@ void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *los
 			       rank);
 		break;
 	case MST_EVICT_NO_STATE:
-		mst_reason_set(
-			out,
-			"rank %" PRIu32 " is behind the history of %" PRIu32
-			" versions, and no other worker has given its state: each was asked, and "
-			"gave none, was lost, or took longer than two patiences (%.3g s)",
-			rank, o->history, 2 * seconds(o->patience_ns));
+		no_state(out, loss, o);
 		break;
 	case MST_EVICT_UNTAKEN:
 		mst_reason_set(out,

@@ -26,6 +26,7 @@ struct mst_eviction {
 	uint32_t rank;
 	enum mst_evict_why why;
 	const char *link; /* what the transport said of the lost link; "": nothing */
+	bool alone;       /* no other worker is in the job */
 };
 void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
 			  const struct mst_server_options *o);

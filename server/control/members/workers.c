@@ -304,6 +304,15 @@ void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *n
 
 /* ---- the end of a session ---- */
 
+static bool is_alone(const struct mst_job *j, uint32_t rank)
+{
+	for (uint32_t other = 0; other < j->o->workers; other++) {
+		if (other != rank && j->present[other])
+			return false;
+	}
+	return true;
+}
+
 /* The link with this server may be intact. Then the notice says which other server has lost its
  * link with the worker. */
 static void why_evicted(const struct mst_workers *w, const struct mst_notice *notice,
@@ -312,7 +321,8 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 	struct mst_eviction loss = { .rank = notice->who.rank,
 				     .why = notice->evict.why,
 				     .link = mst_sessions_link_reason(&w->base->sessions,
-								      notice->who) };
+								      notice->who),
+				     .alone = is_alone(&w->base->job, notice->who.rank) };
 	uint32_t server = notice->evict.server;
 	struct mst_reason elsewhere;
 

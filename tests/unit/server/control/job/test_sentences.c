@@ -64,10 +64,28 @@ static void who_joins_too_often_is_told_when_to_try_again(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(text.text, "again in 1.0 s"));
 }
 
+static void who_has_no_state_is_told_whether_others_were_asked(void)
+{
+	struct mst_server_options o = { .history = 8, .patience_ns = MST_SECOND };
+	struct mst_eviction loss = { .rank = 3, .why = MST_EVICT_NO_STATE, .link = "" };
+	struct mst_reason text;
+
+	mst_sentence_evicted(&text, &loss, &o);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text.text, "rank 3 is behind the history of 8 versions, and "
+						 "no other worker has given its state: each was "));
+	loss.alone = true;
+	mst_sentence_evicted(&text, &loss, &o);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text.text, "rank 3 is behind the history of 8 versions, and "
+						 "no other worker is in the job any more"));
+	CU_ASSERT_PTR_NULL(strstr(text.text, "asked"));
+}
+
 static CU_TestInfo cases[] = {
 	{ "every policy has a true sentence", every_policy_has_a_true_sentence },
 	{ "who joins too often is told when to try again",
 	  who_joins_too_often_is_told_when_to_try_again },
+	{ "who has no state is told whether others were asked",
+	  who_has_no_state_is_told_whether_others_were_asked },
 	CU_TEST_INFO_NULL,
 };
 
