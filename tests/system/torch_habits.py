@@ -205,6 +205,21 @@ def same_batches(a):
                  for lines in told for line in lines), told)
 
 
+def samples_by_name(a):
+    """A batch that is given up is told of by its first samples, and by how many there are."""
+    prepare(a)
+    import muster.torch
+    for size, more in ((8, ""), (9, " and 1 more"), (4096, " and 4088 more")):
+        sampler = muster.torch.Sampler(5000, size, seed=1)
+        sampler.join(0, 1)
+        batch = next(iter(sampler))
+        said = says(sampler.abandoned)
+        must(len(said) == 1 and len(said[0]) < 250
+             and said[0].startswith(f"rank 0: samples {batch[:8]}{more} of epoch 0 were given up"),
+             said)
+        check(f"a batch of {size}: {said[0]}", sampler.given_up == size)
+
+
 # ---- ends ----
 
 def left_alone(a):
@@ -237,5 +252,6 @@ def left_alone(a):
         check("it is told so", ranks.ends() == [None, True])
 
 
-CASES, BY_HAND = together(beside=(other_optimizers,), data=(same_batches,), ends=(left_alone,))
+CASES, BY_HAND = together(
+    beside=(other_optimizers,), data=(same_batches, samples_by_name), ends=(left_alone,))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

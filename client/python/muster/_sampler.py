@@ -13,6 +13,7 @@ from ._records import Share
 
 Sample = Tuple[int, int]  # (epoch, index)
 _SAID = 8  # so many batches without a version between them are told of one by one
+_NAMED = 8  # so many samples of them are named
 
 
 class _Progress(enum.Enum):
@@ -52,8 +53,8 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
     and one whose gradient was not finite is handed out again until it has been tried so many times
     (tries), then it is done. The rank computes on others in its place, which it draws from the
     whole set by itself. So the samples of such a batch are missing in this epoch, and those others
-    are counted once more: a warning names them. `given_up` says how many of this rank's that
-    are."""
+    are counted once more: a warning names the first of them. `given_up` says how many of this
+    rank's that are."""
 
     def __init__(self, length: int, batch_size: int, *, seed: int = 0, on_late: str = "drop",
                  accumulate: Optional[int] = None, tries: int = 2):
@@ -229,9 +230,11 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
             return
         so_far = f" ({some} batches, one after the other)" if some > 1 else ""
         epochs = ", ".join(str(e) for e in sorted({epoch for epoch, _ in batch}))
-        warnings.warn(f"rank {self.rank}: samples {[index for _, index in batch]} of epoch {epochs}"
-                      f"{so_far} {why}. They are not learnt in this epoch; others are drawn in "
-                      "their place", RuntimeWarning, stacklevel=3)
+        named = f"{[index for _, index in batch[:_NAMED]]}"
+        if len(batch) > _NAMED:
+            named += f" and {len(batch) - _NAMED} more"
+        warnings.warn(f"rank {self.rank}: samples {named} of epoch {epochs}{so_far} {why}. They are "
+                      "not learnt in this epoch; others are drawn in their place", RuntimeWarning, stacklevel=3)
 
     def _others(self) -> List[Sample]:
         """A batch of this rank's own. Samples that were given up are not in it, as long as there
