@@ -8,6 +8,7 @@ usage: torch_begin.py CASE --musterd MUSTERD --library LIBMUSTER
 """
 import os
 import signal
+import tracemalloc
 import zlib
 
 from base import check, main, must, until
@@ -293,8 +294,33 @@ def a_rank_leaves_before_it_has_begun(a):
              "it is not said")
 
 
+def what_is_compared_is_not_copied(a):
+    """Of a large model the digests need no memory beside it. Each byte of it counts."""
+    prepare(a)
+    import torch
+    from muster import _claim, _state
+
+    script = Script(0, wide=60000).train_alone(2)
+    whole = _state.Whole(script.model, script.opt, script.sched)
+    size = len(_state.encode(whole.get()))
+    tracemalloc.start()
+    before = _claim.of_whole(whole, ())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    check(f"{peak} bytes of memory for a state of {size}", peak < size // 16)
+    for name, tensor in (("parameters", script.model[0].weight),
+                         ("moments of the optimiser", script.opt.state[script.model[0].weight][
+                             "exp_avg_sq"])):
+        with torch.no_grad():
+            tensor[-1, -1] += 1
+        after = _claim.of_whole(whole, ())
+        differ = [a.name for a, b in zip(after, before) if a != b]
+        check(f"one number is changed: {differ}", differ == [name])
+        before = after
+
+
 CASES, BY_HAND = together(
-    states=(all_have_the_same, another_seed, another_rate, moments_in_one_rank, load_in_one_rank,
+    states=(what_is_compared_is_not_copied, all_have_the_same, another_seed, another_rate, moments_in_one_rank, load_in_one_rank,
             a_state_of_its_own, a_large_state, a_rate_of_its_own),
     ends=(a_server_is_lost, the_job_ends_before_a_rank_begins, another_optimiser,
           a_rank_leaves_before_it_has_begun))

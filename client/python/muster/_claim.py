@@ -35,10 +35,12 @@ def _short(value: Any) -> str:
 
 
 def _digest(*pieces: Any) -> int:
-    whole = hashlib.blake2b(digest_size=8)
+    """Of all bytes, in one go. SHA-1, of which processors have instructions, takes less than half
+    the time of BLAKE2."""
+    whole = hashlib.sha1(usedforsecurity=False)
     for piece in pieces:
         whole.update(piece)
-    return int.from_bytes(whole.digest(), "little")
+    return int.from_bytes(whole.digest()[:8], "little")
 
 
 def _sorted(content: Any) -> Any:
@@ -50,7 +52,7 @@ def _sorted(content: Any) -> Any:
 
 def _of(name: str, content: Any, value: Any = "") -> Part:
     content = _sorted(content)
-    return Part(_short(name), _digest(_state.encode(content)), _short(value))
+    return Part(_short(name), _digest(*_state.pieces(content)), _short(value))
 
 
 def _tensors(name: str, tensors: Iterable[Tuple[str, torch.Tensor]]) -> List[Part]:

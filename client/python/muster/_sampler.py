@@ -233,8 +233,9 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
         named = f"{[index for _, index in batch[:_NAMED]]}"
         if len(batch) > _NAMED:
             named += f" and {len(batch) - _NAMED} more"
-        warnings.warn(f"rank {self.rank}: samples {named} of epoch {epochs}{so_far} {why}. They are "
-                      "not learnt in this epoch; others are drawn in their place", RuntimeWarning, stacklevel=3)
+        warnings.warn(f"rank {self.rank}: samples {named} of epoch {epochs}{so_far} {why}. They "
+                      "are not learnt in this epoch; others are drawn in their place",
+                      RuntimeWarning, stacklevel=3)
 
     def _others(self) -> List[Sample]:
         """A batch of this rank's own. Samples that were given up are not in it, as long as there

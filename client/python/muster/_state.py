@@ -66,15 +66,21 @@ class _Writer:
                         "what is in it with Sync(..., state=(get, set))")
 
 
-def encode(state: Any) -> bytearray:
-    """The state as bytes. TypeError names what cannot be in one, and where it is."""
+def pieces(state: Any) -> List[Any]:
+    """The state as bytes in several parts: the tree, and the data, which are not copied. TypeError
+    names what cannot be in one, and where it is."""
     writer = _Writer()
-    tree = json.dumps(writer.row(state, "state")).encode()
+    return [json.dumps(writer.row(state, "state")).encode(), *writer.pieces]
+
+
+def encode(state: Any) -> bytearray:
+    """The state as bytes. TypeError as of pieces()."""
+    tree, *data = pieces(state)
     out = bytearray(_HEAD.size) + tree
-    for piece in writer.pieces:
+    for piece in data:
         out += piece
     behind = memoryview(out)[_HEAD.size:]
-    _HEAD.pack_into(out, 0, _MAGIC, zlib.crc32(behind), len(tree), writer.at)
+    _HEAD.pack_into(out, 0, _MAGIC, zlib.crc32(behind), len(tree), len(behind) - len(tree))
     return out
 
 
