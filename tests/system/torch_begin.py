@@ -189,8 +189,8 @@ def a_state_of_its_own(a):
 
 
 def a_server_is_lost(a):
-    """Ranks make another Sync, of another server, with versions that differ by one: all go on from
-    the newest state, moments included."""
+    """Ranks make another Sync, of another server, with versions that differ: all go on from the
+    newest state, moments included."""
     prepare(a)
     import muster
 
@@ -203,10 +203,10 @@ def a_server_is_lost(a):
                     ranks.tell("far")
         except muster.SessionLost:
             pass
-        if rank == 1:  # a version further than the others, as where one hears of the end later
-            script.train_alone(1)
+        if rank == 1:  # further than the others, who may have one version more when the server ends
+            script.train_alone(2)
             from muster import _claim
-            _claim.is_of(script.model, _claim.version_of(script.model) + 1)
+            _claim.is_of(script.model, _claim.version_of(script.model) + 2)
         ranks.tell(f"lost.{rank}")
         ranks.hear("address")
         with open(ranks.path("address")) as f:
