@@ -16,12 +16,12 @@ from torch_case import Ranks, prepare, refused, together
 class Script:
     """One weight, whose gradient is what the script gives, and which moves by it."""
 
-    def __init__(self, torch, apply=None, **options):
+    def __init__(self, torch, apply=None, momentum=0.0, **options):
         import muster.torch
         self.torch = torch
         self.model = torch.nn.Linear(2, 1, bias=False)
         torch.nn.init.zeros_(self.model.weight)
-        self.opt = torch.optim.SGD(self.model.parameters(), 1.0)
+        self.opt = torch.optim.SGD(self.model.parameters(), 1.0, momentum)
         self.sync = muster.torch.Sync(self.model, self.opt, apply, **options)
 
     def another(self, kind="Adam", **options):
@@ -84,6 +84,7 @@ def made_before(rank, ranks):
     import torch
     model = torch.nn.Linear(2, 1, bias=False)
     opts = [torch.optim.SGD(model.parameters(), rate) for rate in (1.0, 0.5)]
+    torch.optim.lr_scheduler.ExponentialLR(opts[0], 0.5)  # it wraps opt.step
     sync = muster.torch.Sync(model, opts[0])
     opts[1].zero_grad()
     model(torch.ones(1, 2)).sum().backward()
@@ -130,6 +131,203 @@ def other_optimizers(a):
                        ("in versions, in a state", part_of_versions(0.5, own, 0))):
         with Ranks(a, 1, work) as ranks:
             check(f"another optimiser, {what}", ranks.ends() == [True])
+
+
+# ---- what is given to Sync and to step() ----
+
+def wrong_arguments(a):
+    """What has another type than is wanted, or is not what it is taken for, is refused by name, and
+    the loop may go on."""
+    prepare(a)
+
+    def work(rank, ranks):
+        import muster.torch
+        import torch
+        nn, optim = torch.nn, torch.optim
+        model = nn.Linear(2, 1)
+        opt = optim.SGD(model.parameters(), 0.1)
+        for given, *words in (
+                ((opt, model), "model is a SGD", "torch.nn.Module"),
+                ((lambda x: x, opt), "model is a function"),
+                ((model, None), "opt is a NoneType"),
+                ((model, optim.SGD), "opt is the class SGD"),
+                ((model, [opt]), "opt is a list", "state=(get, set)"),
+                ((model, opt, optim.lr_scheduler.StepLR(opt, 5)), "step is a StepLR",
+                 "scheduler=schedule"),
+                ((torch.jit.script(nn.Sequential(model)), opt), "torch.jit.script()", "no hooks")):
+            refused(TypeError, lambda g=given: muster.torch.Sync(*g), *words)
+        lbfgs = optim.LBFGS(model.parameters())
+        refused(ValueError, lambda: muster.torch.Sync(model, lbfgs), "LBFGS takes a closure")
+        optim.lr_scheduler.ExponentialLR(opt, 0.5)  # it wraps opt.step
+        sync = muster.torch.Sync(model, opt, lambda: saves[-1]())
+        saves = [opt.step]
+
+        def loss():
+            model.zero_grad()
+            return model(torch.ones(1, 2)).sum()
+
+        one = loss()
+        one.backward()
+        for given, *words in ((loss, "was given a function"), (one, "was given a loss"),
+                              (None, "samples is None"), ("8", "samples is '8'")):
+            refused(TypeError, lambda g=given: sync.step(g), *words)
+        must(sync.step(torch.tensor(8)).version == 1, "a number of PyTorch is refused")
+        refused(TypeError, lambda: next(sync.batches([1], until=40.0)), "until is 40.0, a float")
+        refused(ValueError, lambda: next(sync.batches([1], until=0)), "until is 0")
+        model.zero_grad()
+        for p in model.parameters():
+            p.grad, = torch.autograd.grad(loss(), [p])
+        refused(RuntimeError, sync.step, "a copy", "torch.autograd.grad()", "`with no_sync()`")
+        with sync.no_sync():
+            pass
+        must(sync.step().version == 2, "they are not handed in")
+        saves.append(lambda: sync.save(ranks.path("state")))
+        loss().backward()
+        refused(RuntimeError, sync.step, "in the function that applies a version", "in the loop")
+        return True
+
+    with Ranks(a, 1, work) as ranks:
+        check("all of it is refused in words", ranks.ends() == [True])
+
+
+def scripted_in_part(a):
+    """Parts of a model may be those of torch.jit, and an optimiser need not be of PyTorch."""
+    prepare(a)
+
+    class Plain:
+        def __init__(self, model):
+            self.param_groups = [{"params": list(model.parameters()), "lr": 0.5}]
+
+        def step(self):
+            for p in self.param_groups[0]["params"]:
+                p.data.sub_(p.grad, alpha=self.param_groups[0]["lr"])
+
+        def state_dict(self):
+            return {"state": {}, "param_groups": [{"params": [0], "lr": 0.5}]}
+
+        def load_state_dict(self, state):
+            pass
+
+    def work(rank, ranks):
+        import muster.torch
+        import torch
+        model = torch.nn.Sequential(torch.jit.script(torch.nn.BatchNorm1d(2)),
+                                    torch.nn.Linear(2, 1))
+        sync = muster.torch.Sync(model, Plain(model))
+        before = model[1].bias.item()
+        for _ in range(10):
+            model.zero_grad()
+            model(torch.ones(2, 2)).mean().backward()
+            sync.step()
+        return model[1].bias.item() - before
+
+    with Ranks(a, 1, work) as ranks:
+        moved, = ranks.ends()
+        check(f"it moves by {moved}", abs(moved + 5) < 1e-3)
+
+
+# ---- what a loop does to model and optimiser ----
+
+def moments_in_the_loop(a):
+    """A state of the optimiser that is loaded or cleared between versions is refused; to look at
+    moments is not, nor is what the function that applies versions does."""
+    prepare(a)
+    import torch
+
+    def work(rank, ranks):
+        clears = []
+
+        def apply():
+            opt.step()
+            if clears:
+                clears.pop()
+                opt.state.clear()
+
+        script = Script(torch, apply, momentum=0.5)
+        model, opt = script.model, script.opt
+        opt.load_state_dict(opt.state_dict())  # before the first step all ranks do so
+        script.step(1)
+        kept = opt.state_dict()
+        opt.load_state_dict(kept)
+        refused(ValueError, lambda: script.step(1), "state of the optimiser, its moments",
+                "when version 1 had been applied", "opt.load_state_dict()")
+        script.sync._watch.look()  # as after a version
+        clears.append(1)
+        must(script.step(1).version == 2, "it does not go on")
+        must(not opt.state[model.weight], "a look at moments that are not there")
+        must(script.step(1).version == 3, "it is refused in apply(), or a look is")
+        opt.state.clear()
+        refused(ValueError, lambda: script.step(1), "when version 3 had been applied")
+        return True
+
+    with Ranks(a, 1, work) as ranks:
+        check("it is refused", ranks.ends() == [True])
+
+
+def parts_replaced(a):
+    """A module or a parameter that takes the place of another one is no part of the job: step()
+    says so. One that gets another name, or other memory, stays what it is."""
+    prepare(a)
+
+    def work(make):
+        def replaces(rank, ranks):
+            import torch
+            import torch.nn.utils.prune
+            model = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Linear(2, 1))
+            job = make(torch, model)
+
+            def step():
+                model.zero_grad()
+                model(torch.ones(1, 2)).sum().backward()
+                return job.step().version
+
+            must(step() == 1, "no version")
+            kept = model[1]
+            model[1] = torch.nn.Linear(2, 1)
+            refused(ValueError, step, "rank 0: parameter 1.weight and 1 more", "not in it any more")
+            model[1] = kept
+            must(step() == 2, "it does not go on")
+            bias, kept.bias = kept.bias, torch.nn.Parameter(torch.zeros(1))
+            refused(ValueError, step, "parameter 1.bias,", "before that")
+            kept.bias = bias
+            torch.nn.utils.prune.identity(model[0], "weight")
+            model[0].bias.data = model[0].bias.data.clone()
+            must(step() == 3 and step() == 4, "it does not go on")
+            return True
+        return replaces
+
+    def sync(torch, model):
+        import muster.torch
+        return muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1))
+
+    def served(torch, model):
+        import muster.torch
+        return muster.torch.Served(model)
+
+    for make, options in ((sync, ()), (served, ("--owner", "servers", "--optimizer", "sgd:lr=1"))):
+        with Ranks(a, 1, work(make), *options) as ranks:
+            check(f"{make.__name__} says so", ranks.ends() == [True])
+
+
+def without_a_step(a):
+    """A function that applies versions and does not call opt.step() is told of, once; one whose
+    gradients are zero is not."""
+    prepare(a)
+    import torch
+
+    def work(apply, factor):
+        def trains(rank, ranks):
+            script = Script(torch, apply and (lambda: apply(script)))
+            return says(lambda: [script.step(factor) for _ in range(20)])
+        return trains
+
+    def by_hand(script):
+        script.model.weight.data -= script.model.weight.grad
+
+    for apply, factor, warned in ((None, 0, 0), (by_hand, 1, 0), (lambda script: None, 1, 1)):
+        with Ranks(a, 1, work(apply, factor)) as ranks:
+            said = ranks.ends()[0]
+        check(f"{said}", len(said) == warned and all("has to call opt.step()" in s for s in said))
 
 
 # ---- data ----
@@ -205,6 +403,53 @@ def same_batches(a):
                  for lines in told for line in lines), told)
 
 
+class Bar:
+    """Such as tqdm."""
+
+    def __init__(self, iterable):
+        self.iterable = iterable
+
+    def __iter__(self):
+        return iter(self.iterable)
+
+
+def passes(a):
+    """A loop that leaves batches() and calls it again goes on with the epochs of its sampler; what
+    is in a progress bar is seen."""
+    prepare(a)
+    import torch
+
+    class Noted(torch.utils.data.DistributedSampler):
+        def set_epoch(self, epoch):
+            super().set_epoch(epoch)
+            heard.append(epoch)
+
+    heard = []
+
+    def work(rank, ranks):
+        script = Script(torch)
+        data = [1.0] * 4
+        loader = torch.utils.data.DataLoader(data, sampler=Noted(data, 2, 0))
+        said = says(lambda: [list(zip(range(count), script.sync.batches(one)))
+                             for count, one in ((1, loader), (5, loader), (3, Bar(loader)))])
+        must(sum("gives each of 2 ranks a part" in line for line in said) == 3, said)
+        return heard
+
+    with Ranks(a, 1, work) as ranks:
+        check("each pass is another epoch", ranks.ends() == [[0, 1, 2, 3, 4, 5]])
+
+    def other(rank, ranks):
+        import muster.torch
+        script = Script(torch, sampler=muster.torch.Sampler(4, 1))
+        loader = torch.utils.data.DataLoader([1.0] * 4,
+                                             batch_sampler=muster.torch.Sampler(4, 1, seed=2))
+        refused(ValueError, lambda: script.sync.batches(Bar(loader)), "must be the one of Sync")
+        return True
+
+    with Ranks(a, 1, other) as ranks:
+        check("another sampler is refused", ranks.ends() == [True])
+
+
 def samples_by_name(a):
     """A batch that is given up is told of by its first samples, and by how many there are."""
     prepare(a)
@@ -252,6 +497,31 @@ def left_alone(a):
         check("it is told so", ranks.ends() == [None, True])
 
 
+def saves_after_finish(a):
+    """A loop that calls finish() and leaves has not the last version yet; save() says so until it
+    has."""
+    prepare(a)
+    import torch
+
+    def work(rank, ranks):
+        script = Script(torch)
+        path, told = ranks.path("state"), "after finish(), and this may not be the last"
+        script.step(1)
+        must(says(lambda: script.sync.save(path)) == [], "it warns in the middle")
+        script.sync.finish("enough")
+        said = says(lambda: script.sync.save(path))
+        must(len(said) == 1 and told in said[0] and "rank 0 saves version 1" in said[0], said)
+        while not script.sync.finished:
+            script.step(1)
+        must(says(lambda: script.sync.save(path)) == [], "it warns of the last version")
+        return True
+
+    with Ranks(a, 1, work) as ranks:
+        check("it says so", ranks.ends() == [True])
+
+
 CASES, BY_HAND = together(
-    beside=(other_optimizers,), data=(same_batches, samples_by_name), ends=(left_alone,))
+    beside=(other_optimizers, moments_in_the_loop, parts_replaced, without_a_step),
+    given=(wrong_arguments, scripted_in_part), data=(same_batches, passes, samples_by_name),
+    ends=(left_alone, saves_after_finish))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

@@ -23,6 +23,17 @@ class _Begins:
         return getattr, ({}, "get")
 
 
+def must_take_hooks(model: torch.nn.Module) -> None:
+    """TypeError, in words: it does not."""
+    if not isinstance(model, torch.nn.Module):
+        raise TypeError(f"model is a {type(model).__name__}: a torch.nn.Module is wanted; several "
+                        "are given as one, torch.nn.ModuleList([first, second])")
+    if isinstance(model, torch.jit.RecursiveScriptModule):
+        raise TypeError(f"the model is a {type(model).__name__}, of torch.jit.script(), and takes "
+                        "no hooks: give the module that it was made of, in which parts may be "
+                        "scripted, and script the whole after the training")
+
+
 class Hooks:
     """On a model, from listen() until remove(): it is then as it was before.
 

@@ -20,6 +20,13 @@ def _form(name: str, tensor: torch.Tensor, trained: bool) -> str:
     return form + name.encode()[-(_NAME_MAX - len(form)):].decode(errors="ignore")
 
 
+def _links_of(model: torch.nn.Module) -> List[Tuple[Dict[str, Any], str, Any]]:
+    return [(there, key, held) for module in model.modules()
+            if not isinstance(module, torch.jit.ScriptModule)  # in which nothing is replaced
+            for there in (module._modules, module._parameters)
+            for key, held in there.items() if held is not None]
+
+
 class Layout:
     """First the trainable parameters, in order. Then the rest, frozen parameters and buffers, of
     which nothing but the start travels: each byte as a number. Then marks: rows of the table, each
@@ -30,6 +37,8 @@ class Layout:
     and the number of elements of a trainable one, by its id(). trained: elements of all of them.
     elems: of the vector.
     device: where all tensors of the model are."""
+
+    _links: List[Tuple[Dict[str, Any], str, Any]]  # of modules to modules and parameters
 
     def __init__(self, model: torch.nn.Module, marks: List[str]):
         self.params = [(n, p) for n, p in model.named_parameters() if p.requires_grad]
@@ -44,6 +53,8 @@ class Layout:
             self.place[id(p)] = (at, p.numel())
             at += p.numel()
         self.trained = at
+        self._model = model
+        self._links = _links_of(model)
         self.elems = at + sum(_tensors.packed(t) for _, t in self.rest) + len(self.marks)
 
     def _check(self) -> None:
@@ -65,6 +76,22 @@ class Layout:
             if t.dtype not in _tensors.KNOWN or t.layout != torch.strided:
                 raise TypeError(f"{name} is {t.dtype}, {t.layout}: frozen parameters and buffers "
                                 "must be dense, and of a type that NumPy has, or bfloat16")
+
+    def must_be_in_the_model(self) -> None:
+        """ValueError, in words: a parameter is not in the model any more, as where a module of it
+        has been replaced. It costs a look at each, and at each module."""
+        if all(there.get(key) is held for there, key, held in self._links):
+            return
+        here = set(map(id, self._model.parameters()))
+        gone = [name for name, p in self.params if id(p) not in here]
+        if gone:
+            more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+            raise ValueError(f"parameter {gone[0]}{more}, which the model had when it was given to "
+                             "muster.torch, is not in it any more, and what is there instead is "
+                             "not part of the job: no version would change it. Replace modules and "
+                             "parameters before that; values are changed in place, in the function "
+                             "that applies versions")
+        self._links = _links_of(self._model)  # another name, as after torch.nn.utils.prune
 
     def must_be_there(self, name: str, tensor: torch.Tensor) -> None:
         """TypeError, in words: a tensor of the model, or its gradient, is somewhere else."""

@@ -21,6 +21,12 @@ def _is_gone_over_once(loader: Any) -> bool:
     return isinstance(loader, Iterator) and not isinstance(loader, itertools.cycle)
 
 
+def below(loader: Any) -> Any:
+    """What is in a progress bar, such as tqdm."""
+    inner = getattr(loader, "iterable", None)
+    return loader if hasattr(loader, "batch_sampler") or inner is None else inner
+
+
 def check(loader: Any, rank: int) -> None:
     """Warns of what can be gone over once only, unless it never ends, and of a sampler that gives
     each rank a part of the data."""
@@ -29,6 +35,7 @@ def check(loader: Any, rank: int) -> None:
                       f"{type(loader).__name__} can be gone over once: if it ends before the job "
                       f"does, that will be an error. If it may, {_REMEDY}",
                       RuntimeWarning, stacklevel=3)
+    loader = below(loader)
     batches = getattr(loader, "batch_sampler", None)
     for sampler in (getattr(loader, "sampler", None), batches, getattr(batches, "sampler", None)):
         parts = getattr(sampler, "num_replicas", 1)
@@ -70,7 +77,7 @@ class Counted:
 
     def warns(self, loader: Any, rank: int, workers: int) -> bool:
         """Once there is enough to tell. Return: it has warned."""
-        ours = getattr(loader, "batch_sampler", None)
+        ours = getattr(below(loader), "batch_sampler", None)
         if self.versions < _VERSIONS or self.own * workers * 2 >= self.all:
             return False
         if isinstance(ours, Sampler) and ours.on_late == "again":

@@ -14,8 +14,8 @@ from typing import (Any, Callable, ContextManager, Deque, Dict, Iterable, Iterat
 import torch
 from torch.nn.parallel import DistributedDataParallel
 
-from . import _ddp, _device, _loader, _tensors
-from ._hooks import Hooks
+from . import _arguments, _ddp, _device, _loader, _tensors
+from ._hooks import Hooks, must_take_hooks
 from ._layout import Layout
 from ._records import Hint, Outcome, Share, Verdict
 from ._sampler import Sampler
@@ -72,6 +72,20 @@ class Round:
         self.most: Optional[int] = None  # versions, after which the step returns though others wait
 
 
+def _samples(given: Any) -> float:
+    """As a number. It is looked at before anything is handed in or hidden. TypeError, ValueError,
+    in words: such as the closure or the loss that opt.step() may take."""
+    if callable(given) or getattr(given, "requires_grad", False):
+        what = "a loss" if hasattr(given, "requires_grad") else "a function"
+        raise TypeError(f"step() was given {what}: what it takes is samples, the number of those "
+                        "whose mean gradient this is, after forward() and backward()")
+    samples = _arguments.real("samples", given)
+    if not 2.0 ** -53 <= samples <= 2.0 ** 53:
+        raise ValueError(f"samples is {given!r}: a number above 0 is wanted, of those whose mean "
+                         "gradient this is")
+    return samples
+
+
 def _as_it_is(grad: Optional[torch.Tensor]) -> Optional[Tuple[torch.Tensor, int]]:
     return None if grad is None else (grad, grad._version)
 
@@ -91,6 +105,7 @@ class Rank:
             raise ValueError(f"wire is {wire!r}; it is one of {', '.join(WIRE)}")
         self._model, self._wire_name, self._wire = model, wire, WIRE[wire]
         self._bare = _ddp.bare(model, type(self).__name__)
+        must_take_hooks(self._bare)
         self._layout = Layout(self._bare, marks)
         self._device = _device.of(self._layout.device)
         self._zeros = torch.zeros(self._layout.longest(), dtype=self._wire, device="cpu")
@@ -102,6 +117,7 @@ class Rank:
         self._abandoned = 0  # worker.abandoned, without what the program has abandoned itself
         self._given_up = 0  # batches, since the last that has counted
         self._looks = 0  # at gradients, in step()
+        self._passes = 0  # over loaders
         ddp: Any = self._model if isinstance(self._model, DistributedDataParallel) else None
         self._in_ddp = ddp is not None
         # Then all gradients of a bucket are views of one tensor, and are counted as one.
@@ -458,8 +474,10 @@ class Rank:
             for name, p in self._layout.params:
                 self._layout.must_be_there(name, p)
             raise RuntimeError("step() without a backward() since the last step(), or since the "
-                               "batch was given up; or the type of parameters has changed since "
-                               f"this {type(self).__name__} was made")
+                               "batch was given up; or that was of another model, such as a copy; "
+                               "or the type of parameters has changed since this "
+                               f"{type(self).__name__} was made. Gradients that a program sets "
+                               "itself, as from torch.autograd.grad(), are set in `with no_sync()`")
         if this.gave_up or not this.fired:
             self._give_up()
             return
@@ -508,14 +526,16 @@ class Rank:
         self._worker.must_be_mine()
 
     def _must_train_the_same(self) -> None:
-        """As when this object was made. Where servers have the optimiser, they see to it."""
+        """As when this object was made. It is called in each step, and costs a look at each."""
+        try:
+            self._layout.must_be_in_the_model()
+        except ValueError as e:
+            raise ValueError(f"rank {self.rank}: {e}") from None
 
     def _step(self, samples: float) -> Step:
         self._must_be_in()
         self._must_train_the_same()
-        if not 2.0 ** -53 <= samples <= 2.0 ** 53:  # before anything is handed in or hidden
-            raise ValueError(f"samples is {samples!r}: a number above 0 is wanted, of those whose "
-                             "mean gradient this is")
+        samples = _samples(samples)
         try:
             return self._steps(samples)
         except (SessionLost, JobFailed) as e:
@@ -583,14 +603,15 @@ class Rank:
         Raises ValueError for a loader without a batch, and TypeError when one that can be gone over
         once only, such as a generator, is used up before the end of the job; of such a one it warns
         before. Warns of a DistributedSampler, and in a rank whose samples hardly count."""
-        if isinstance(getattr(loader, "batch_sampler", None), Sampler):
-            self._check_sampler(loader.batch_sampler)  # type: ignore[attr-defined]
+        sampler = getattr(_loader.below(loader), "batch_sampler", None)
+        if isinstance(sampler, Sampler):
+            self._check_sampler(sampler)
         _loader.check(loader, self.rank)
         return self._go_over(loader, until)
 
     def _go_over(self, loader: Any, until: Optional[int]) -> Iterator[Any]:
-        sampler: Any = getattr(loader, "sampler", None)
-        epoch, told = 0, False
+        sampler: Any = getattr(_loader.below(loader), "sampler", None)
+        epoch, told = 0, False  # the loop may leave this generator, and make another one
         if self.finished:
             warnings.warn(f"rank {self.rank}: the job has ended with version {self.version}, so "
                           "batches() has no batch: one loop over it takes the place of the loops "
@@ -598,7 +619,8 @@ class Rank:
                           stacklevel=2)
         while not self.finished:
             if hasattr(sampler, "set_epoch"):
-                sampler.set_epoch(epoch)
+                sampler.set_epoch(self._passes)
+            self._passes += 1
             batches = 0
             for batch in loader:
                 batches += 1
@@ -613,7 +635,7 @@ class Rank:
             epoch += 1
 
     def _ends_with(self, until: int) -> None:
-        ends = self._worker.goal(until)
+        ends = self._worker.goal(_arguments.whole("until", until, 1, 2 ** 64 - 1))
         if ends < until:
             warnings.warn(f"rank {self.rank}: until={until}, and the job ends with version {ends}: "
                           "another rank has given that, or musterd --commits, and the least counts",

@@ -149,7 +149,7 @@ def _buffers(model: torch.nn.Module) -> Iterator[Tuple[str, Dict[str, Any], str]
     """Each buffer that the model may have, persistent or not: its name, the dict that it is in, and
     its key there. It may be None."""
     for prefix, module in model.named_modules(remove_duplicate=False):
-        for key in module._buffers:
+        for key in module._buffers.keys():  # by which alone a ScriptModule lists them
             yield (f"{prefix}.{key}" if prefix else key), module._buffers, key
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import inspect
 import os
 import secrets
 import warnings
@@ -32,6 +33,17 @@ class Diverged(RuntimeError):
 
 
 _MODES = ("raise", "warn", "take")
+
+
+def _must_step_alone(opt: torch.optim.Optimizer) -> None:
+    """ValueError, in words: one that makes gradients itself, several times, such as LBFGS."""
+    try:
+        inspect.signature(type(opt).step).bind(opt)
+    except TypeError:
+        raise ValueError(f"step() of {type(opt).__name__} takes a closure that makes gradients "
+                         "anew, and here each version has one gradient, the mean of all ranks: "
+                         "give Sync(model, opt, step=function), which calls it as it may be, or "
+                         "take another optimiser") from None
 
 
 class Sync(Rank):
@@ -101,10 +113,16 @@ class Sync(Rank):
             raise ValueError(f"on_difference is {on_difference!r}; it is one of "
                              f"{', '.join(_MODES)}")
         super().__init__(model, wire, [] if sampler is None else [repr(sampler)])
+        if step is not None and not callable(step):
+            raise TypeError(f"step is a {type(step).__name__}: it is the function that applies a "
+                            "version, and calls opt.step(); a scheduler is given by its name, "
+                            "Sync(model, opt, step=function, scheduler=schedule)")
         self._opt = opt
         self._check_optimizer()
         names_of(opt, differ)
         self._apply = step or (lambda: opt.step())
+        if step is None:
+            _must_step_alone(opt)
         self._sampler = sampler
         whole = _state.Whole(self._bare, opt, scheduler)
         self._get: Callable[[], Any] = state[0] if state else whole.get
@@ -139,6 +157,12 @@ class Sync(Rank):
                 "and types, and the sampler, here " + ours)
 
     def _check_optimizer(self) -> None:
+        if isinstance(self._opt, type) or not hasattr(self._opt, "param_groups"):
+            what = (f"the class {self._opt.__name__}" if isinstance(self._opt, type)
+                    else f"a {type(self._opt).__name__}")
+            raise TypeError(f"opt is {what}: an optimiser is wanted, such as torch.optim.SGD("
+                            "model.parameters(), lr=0.1); several are for the function that "
+                            "applies versions, Sync(model, opt, step=function, state=(get, set))")
         known = {id(p) for _, p in self._layout.params}
         for group in self._opt.param_groups:
             for p in group["params"]:
@@ -149,6 +173,7 @@ class Sync(Rank):
     def _must_train_the_same(self) -> None:
         """As when it was made; else the optimiser would move a parameter by what is a gradient of
         this rank alone. It is called in each step, and costs as little as a look at each."""
+        super()._must_train_the_same()
         what = ""
         for name, p in self._layout.frozen:
             if p.requires_grad:
@@ -365,6 +390,10 @@ class Sync(Rank):
                 self._say_what_it_has(*range(_compare.BLOCKS), last=self._mode != "warn")
 
     def _must_be_whole(self) -> None:
+        if self._watch.applying:
+            raise RuntimeError(f"rank {self.rank}: this was called in the function that applies a "
+                               "version, in which the parameters are of none: call it in the loop, "
+                               "after sync.step()")
         if self._torn is not None:
             raise RuntimeError(f"rank {self.rank}: version {self._torn} was applied in part, as an "
                                "error or Ctrl-C came meanwhile, so the parameters are of no "
@@ -457,8 +486,14 @@ class Sync(Rank):
     def save(self, path: Any) -> None:
         """Writes the state of this version to a file, which is there whole or not at all, also if
         another rank writes the same one. Between two steps, in any rank. Warns where the job has
-        ended, and this rank has not the last version (complete is False)."""
+        ended, and this rank has not the last version (complete is False), and after finish() until
+        step() has brought it."""
         self._must_be_whole()
+        if self._finishing and not self.finished:
+            warnings.warn(f"rank {self.rank} saves version {self.version} after finish(), and this "
+                          "may not be the last of the job: the step() that follows brings that. "
+                          "Stay in the loop, which ends by itself, and save then",
+                          RuntimeWarning, stacklevel=2)
         if self.finished and not self.complete:
             last = f", which is {self._last}" if self._last else ""
             warnings.warn(f"rank {self.rank} saves version {self.version}, and this is not the "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import types
+import warnings
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
@@ -12,6 +13,8 @@ import torch
 from ._others import Others
 
 _SCHEDULED = ("lr", "momentum", "betas")  # what schedulers of PyTorch change
+_NONE: Dict[Any, Any] = {}  # of an optimiser that is not of PyTorch
+_IDLE = 8  # versions, after which opt.step() has to have been called
 _Group = Tuple[int, Dict[str, Any]]  # how many parameters, and the rest of a parameter group
 
 
@@ -37,11 +40,14 @@ class Watch:
 
     def __init__(self, opt: torch.optim.Optimizer, differ: Sequence[str],
                  scheduler: Optional[Any], has: Callable[[Any], bool], whole: bool):
-        self.scale, self.refuses, self._applies = 1.0, True, False
+        self.scale, self.refuses, self.applying = 1.0, True, False
         self._opt, self._before, self._plain = opt, vars(opt).get("step"), opt.step
         self._differ = names_of(opt, differ)
         self._scheduler = scheduler
         self._seen: Optional[Tuple[Any, List[_Group]]] = None
+        self._moments: Tuple[Any, int] = _NONE, 0
+        self._steps = self._versions = 0
+        self._first: List[torch.Tensor] = []
 
         def watched(_: Any, *args: Any, **kwargs: Any) -> Any:
             return self._step(*args, **kwargs)
@@ -49,7 +55,7 @@ class Watch:
         watched.__dict__.update(getattr(self._plain, "__dict__", {}))  # of schedulers
         self._ours = types.MethodType(watched, opt)
         opt.step = self._ours  # type: ignore[assignment, method-assign]
-        self._others = Others(opt, has, lambda: (self.refuses, self._applies), whole)
+        self._others = Others(opt, has, lambda: (self.refuses, self.applying), whole)
 
     def _step(self, *args: Any, **kwargs: Any) -> Any:
         if self.refuses:
@@ -58,6 +64,7 @@ class Watch:
                 "this rank would make a step that the others do not make. Leave opt.step() out; "
                 "or, where more belongs to a step, put all of it in the function that Sync calls "
                 "for each version, Sync(model, opt, step=function)")
+        self._steps += 1
         if self.scale == 1.0:
             return self._plain(*args, **kwargs)
         rates = [g["lr"] for g in self._opt.param_groups]
@@ -72,11 +79,28 @@ class Watch:
     @contextlib.contextmanager
     def applies(self) -> Iterator[None]:
         """A version is applied here."""
-        before, self.refuses, self._applies = self.refuses, False, True
+        if self._versions == 0:
+            self._first = self._some()
+        before, self.refuses, self.applying = self.refuses, False, True
         try:
             yield
         finally:
-            self.refuses, self._applies = before, False
+            self.refuses, self.applying = before, False
+        self._versions += 1
+        if self._versions == _IDLE:
+            self._must_have_moved()
+
+    def _some(self) -> List[torch.Tensor]:
+        """Some elements of each parameter."""
+        return [p.detach().reshape(-1)[:_IDLE].clone() for g in self._opt.param_groups
+                for p in g["params"]]
+
+    def _must_have_moved(self) -> None:
+        now, self._first, first = self._some(), [], self._first
+        if self._steps == 0 and len(now) == len(first) and all(map(torch.equal, now, first)):
+            warnings.warn(f"the function that Sync calls for each version has been called {_IDLE} "
+                          "times, and has changed no parameter: it has to call opt.step(), also "
+                          "where it clips, or moves a schedule", RuntimeWarning, stacklevel=3)
 
     def remove(self) -> None:
         """A second call does nothing."""
@@ -94,6 +118,7 @@ class Watch:
     def look(self) -> None:
         """Parameter groups and scheduler are as all ranks have them at this version."""
         self._seen = self._place(), self._now()
+        self._moments = self._state(), self._count()
 
     def own(self) -> Tuple[List[Dict[str, Any]], Any]:
         """The values that may differ, for keep(). With the rate goes what a scheduler begins
@@ -128,6 +153,13 @@ class Watch:
         if place != self._place():
             what = f"last_epoch of {type(self._scheduler).__name__}, which is the scheduler,"
             changed = what, place, self._place(), ""
+        if changed is None and self._moments_are_others():
+            raise ValueError(
+                f"rank {rank}: the state of the optimiser, its moments, is another one than when "
+                f"version {version} had been applied, as after opt.load_state_dict(): other ranks "
+                "have not that one, or have changed to it at another version. Load a state before "
+                "the first forward() of a job (sync.load(), in one rank), or change it in the "
+                "function that Sync calls for each version")
         if changed is None:
             return
         what, was, now, key = changed
@@ -140,6 +172,18 @@ class Watch:
             "so what is changed from version to version, as by schedule.step(), is changed in the "
             "function that Sync calls for each of them, after opt.step(): "
             f"Sync(model, opt, step=function, scheduler=schedule).{own}")
+
+    def _state(self) -> Any:
+        return getattr(self._opt, "state", _NONE)
+
+    def _count(self) -> int:
+        """Of parameters that have moments. Who reads those of one that has none makes an empty
+        row."""
+        return sum(map(bool, self._state().values()))
+
+    def _moments_are_others(self) -> bool:
+        state, count = self._moments
+        return self._state() is not state or self._count() != count
 
     def _who(self) -> str:
         """The schedulers of this optimiser. It costs much, and is for errors."""
