@@ -203,13 +203,37 @@ def averaged(run, names, ranks):
 
 def stopped(run, names, ranks):
     os.chdir(ranks.folder)
-    losses = iter((3.0, 2.0, 2.5, 2.25, 4.0))
-    names["validation_loss"] = lambda model: next(losses)
+    losses, saved = iter((3.0, 2.0, 2.5, 2.25, 4.0)), []
+
+    def validation_loss(model):
+        saved.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
+        return next(losses)
+
+    names["validation_loss"] = validation_loss
     names["sync"] = names["muster"].torch.Sync(names["model"], names["opt"])
     run()
     must(names["sync"].finished and names["sync"].version >= 5 * 43, "it stops at another version")
-    must(names["sync"].rank > 0 or os.path.exists("best.state"), "nothing was saved")
-    return bits(names["model"])
+    if names["sync"].rank == 0:
+        must(all(tensor.equal(saved[1][name])
+                 for name, tensor in names["model"].state_dict().items()),
+             "it has not the weights of the second validation, which are the best")
+
+
+def on_a_plateau(run, names, ranks):
+    losses, rates = iter((3.0, 2.0, 2.5, 2.25, 4.0, 1.0)), []
+
+    def validation_loss(model):
+        must(names["sync"].rank == 0, "another rank validates")
+        rates.append(names["opt"].param_groups[0]["lr"])
+        return next(losses)
+
+    names["validation_loss"], names["loader"].ends = validation_loss, reaches(names, 6 * 43 + 8)
+    run()
+    plateau = names["plateau"]
+    must(plateau.best == 1.0 and plateau.last_epoch == 6 and names["sync"].rank == (not rates),
+         "they have not heard of all validations")
+    must(rates in ([], [0.1] * 5 + [0.1 * 0.1]), "the rate was changed at another time:", rates)
+    return bits(names["model"]), names["opt"].param_groups[0]["lr"], plateau.state_dict()
 
 
 def at_the_end(run, names, ranks):
@@ -249,6 +273,7 @@ BLOCKS = {
     "opt.zero_grad()": (accumulated, ()),
     "ema = torch.optim.swa_utils.AveragedModel(": (averaged, ()),
     'best, worse, seen = float("inf"), 0, 0': (stopped, ()),
+    "model.told = torch.nn.Parameter(torch.zeros(2))": (on_a_plateau, ()),
     "if sync.rank == 0:": (at_the_end, ()),
     'both = torch.nn.ModuleDict({"critic": critic, "maker": maker})': (adversarial, ()),
     "def get():": (with_a_state, ()),
