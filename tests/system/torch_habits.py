@@ -520,8 +520,52 @@ def saves_after_finish(a):
         check("it says so", ranks.ends() == [True])
 
 
+def goes_on_after_the_end(a):
+    """A loop that goes on is told, by step() once, and by batches() before it could go on for
+    ever."""
+    prepare(a)
+    import torch
+
+    def work(make):
+        def loops(rank, ranks):
+            model = torch.nn.Linear(2, 1)
+            job = make(model)
+            loader = [torch.ones(1, 2)]
+            for x in job.batches(loader, until=3):
+                model.zero_grad()
+                model(x).sum().backward()
+                job.step()
+            must(says(job.step) == [], "one step more is told of")
+            said = says(lambda: [job.step() for _ in range(10)])
+            must(len(said) == 1 and "ended with version 3, so step() does nothing" in said[0], said)
+
+            def for_ever():
+                while True:
+                    for _ in job.batches(loader):
+                        must(False, "there is a batch")
+
+            must(len(says(lambda: [list(job.batches(loader)) for _ in range(1000)])) > 0, "no word")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                refused(RuntimeError, for_ever, "ended with version 3", "never ends")
+            return True
+        return loops
+
+    def sync(model):
+        import muster.torch
+        return muster.torch.Sync(model, torch.optim.SGD(model.parameters(), 0.1))
+
+    def served(model):
+        import muster.torch
+        return muster.torch.Served(model)
+
+    for make, options in ((sync, ()), (served, ("--owner", "servers", "--optimizer", "sgd:lr=1"))):
+        with Ranks(a, 1, work(make), *options) as ranks:
+            check(f"{make.__name__} says so", ranks.ends() == [True])
+
+
 CASES, BY_HAND = together(
     beside=(other_optimizers, moments_in_the_loop, parts_replaced, without_a_step),
     given=(wrong_arguments, scripted_in_part), data=(same_batches, passes, samples_by_name),
-    ends=(left_alone, saves_after_finish))
+    ends=(left_alone, saves_after_finish, goes_on_after_the_end))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

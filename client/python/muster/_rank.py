@@ -17,6 +17,7 @@ from torch.nn.parallel import DistributedDataParallel
 from . import _arguments, _ddp, _device, _loader, _tensors
 from ._hooks import Hooks, must_take_hooks
 from ._layout import Layout
+from ._over import Over
 from ._records import Hint, Outcome, Share, Verdict
 from ._sampler import Sampler
 from .worker import Busy, InvalidArgument, JobFailed, NotFinite, SessionLost, Timeout, Worker
@@ -118,6 +119,7 @@ class Rank:
         self._given_up = 0  # batches, since the last that has counted
         self._looks = 0  # at gradients, in step()
         self._passes = 0  # over loaders
+        self._after = Over()
         ddp: Any = self._model if isinstance(self._model, DistributedDataParallel) else None
         self._in_ddp = ddp is not None
         # Then all gradients of a bucket are views of one tensor, and are counted as one.
@@ -613,10 +615,7 @@ class Rank:
         sampler: Any = getattr(_loader.below(loader), "sampler", None)
         epoch, told = 0, False  # the loop may leave this generator, and make another one
         if self.finished:
-            warnings.warn(f"rank {self.rank}: the job has ended with version {self.version}, so "
-                          "batches() has no batch: one loop over it takes the place of the loops "
-                          "over epochs, and until=N ends the job for good", RuntimeWarning,
-                          stacklevel=2)
+            self._after.batches(self.rank, self.version)
         while not self.finished:
             if hasattr(sampler, "set_epoch"):
                 sampler.set_epoch(self._passes)

@@ -301,6 +301,7 @@ class Sync(Rank):
         After an error that does not end the session the loop may go on with the next batch: what
         was not handed in is given up then, as by abandon()."""
         if self.finished:
+            self._after.step(self.rank, self.version)
             return Step(Verdict.NONE, self.version, 0, ())
         self._must_be_whole()
         self._agree()
