@@ -133,11 +133,12 @@ class Restores(Script):
 
 
 class Forgets(Script):
-    """The moments of one rank are gone."""
+    """The moments of one rank are made zero where they are."""
 
     def after_step(self):
         if self.differs_once():
-            self.opt.state.clear()
+            for moments in self.opt.state.values():
+                moments["exp_avg"].zero_()
 
 
 class Slows(Script):
