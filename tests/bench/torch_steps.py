@@ -17,8 +17,8 @@ share: what a step takes besides forward, backward and optimiser, where nobody i
     gradients of the model are in it, and what it shares with the server.
 digest: what it costs a step of two ranks under bsp that every 16th version is compared (Sync,
     on_difference). In one job ranks make 32 steps with that and 32 without it in turn, as often
-    as there are rounds; a ratio is that of two neighbours. Printed besides is what the digest of the whole state
-    takes at the start.
+    as there are rounds; a ratio is that of two neighbours. Printed besides is what the digest of
+    the whole state takes at the start.
 
 usage: torch_steps.py BUILD [--rounds N] [--only straggler|share|digest] [--versions N]
                       [--sizes 25K,1M,25M]

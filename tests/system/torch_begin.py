@@ -295,7 +295,7 @@ def a_rank_leaves_before_it_has_begun(a):
 
 
 def what_is_compared_is_not_copied(a):
-    """Of a large model the digests need no memory beside it. Each byte of it counts."""
+    """The digests of a large model need no memory beside it. Each byte of it counts."""
     prepare(a)
     import torch
     from muster import _claim, _state
@@ -320,7 +320,8 @@ def what_is_compared_is_not_copied(a):
 
 
 CASES, BY_HAND = together(
-    states=(what_is_compared_is_not_copied, all_have_the_same, another_seed, another_rate, moments_in_one_rank, load_in_one_rank,
+    states=(what_is_compared_is_not_copied, all_have_the_same, another_seed, another_rate,
+            moments_in_one_rank, load_in_one_rank,
             a_state_of_its_own, a_large_state, a_rate_of_its_own),
     ends=(a_server_is_lost, the_job_ends_before_a_rank_begins, another_optimiser,
           a_rank_leaves_before_it_has_begun))

@@ -216,7 +216,7 @@ def rates_and_schedules_are_found_at_the_first_look(a):
 
 
 def it_is_found_under_every_policy(a):
-    """Those that Sync takes."""
+    """Every one that Sync takes."""
     prepare(a)
     for policy in OTHERS:
         is_found(a, ClampsABias, policy, "3.bias")

@@ -18,6 +18,6 @@ from .view import View
 from .worker import (Busy, Error, Forked, Interrupted, InvalidArgument, JobFailed, NotFinite,
                      SessionLost, Stale, Timeout, Worker)
 
-__all__ = ["Agreement", "Busy", "Difference", "Error", "Forked", "Hint", "Interrupted", "InvalidArgument", "Job",
-           "JobFailed", "NotFinite", "Outcome", "Part", "Region", "SessionLost", "Share", "Stale",
-           "Timeout", "Verdict", "View", "Worker", "__version__"]
+__all__ = ["Agreement", "Busy", "Difference", "Error", "Forked", "Hint", "Interrupted",
+           "InvalidArgument", "Job", "JobFailed", "NotFinite", "Outcome", "Part", "Region",
+           "SessionLost", "Share", "Stale", "Timeout", "Verdict", "View", "Worker", "__version__"]

@@ -49,7 +49,8 @@ class Blocks:
     def _pieces(layout: Layout, number: int) -> Tuple[int, List[_Piece]]:
         """The first tensor of a block, by its number in the table of tensors, and the pieces."""
         start, end = (layout.trained * n // BLOCKS for n in (number, number + 1))
-        first, pieces = 0, []
+        first = 0
+        pieces: List[_Piece] = []
         there = (p for _, p in layout.params if p.numel() > 0)  # as in Layout.table()
         for at, p in enumerate(there):
             begins, count = layout.place[id(p)]

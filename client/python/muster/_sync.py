@@ -70,9 +70,10 @@ class Sync(Rank):
     any time, and is kept where this rank takes the state of another.
     on_difference: what is done in a rank whose parameters, groups, rates or place of the scheduler
     differ from those of most other ranks after the same version. "raise": step() raises Diverged,
-    and this rank has left the job; of two ranks that differ both do. "warn": it warns, once. "take":
-    this rank takes the state of another. Without it: "raise", but "warn" where ranks compute with
-    other kernels, so that last bits may differ; "raise" refuses to begin with such ranks.
+    and this rank has left the job; of two ranks that differ both do. "warn": it warns, once.
+    "take": this rank takes the state of another. Without it: "raise", but "warn" where ranks
+    compute with other kernels, so that last bits may differ; "raise" refuses to begin with such
+    ranks.
     A rank in whose first versions all gradients are the same warns: ranks compute on the same
     batches then.
     server, job, rank, join_timeout, wait_timeout: of Worker.
@@ -103,8 +104,9 @@ class Sync(Rank):
                  sampler: Any = None,
                  state: Optional[Tuple[Callable[[], Any], Callable[[Any], Any]]] = None,
                  wire: str = "f32", lr_scale: bool = False, differ: Sequence[str] = (),
-                 on_difference: Optional[str] = None, server: Optional[str] = None, job: Optional[str] = None, rank: int = -1,
-                 join_timeout: float = 60.0, wait_timeout: Optional[float] = None):
+                 on_difference: Optional[str] = None, server: Optional[str] = None,
+                 job: Optional[str] = None, rank: int = -1, join_timeout: float = 60.0,
+                 wait_timeout: Optional[float] = None):
         if sampler is not None and not isinstance(sampler, Sampler):
             raise TypeError(f"sampler is a {type(sampler).__name__}; it has to be a "
                             "muster.torch.Sampler, for all ranks have to know what it gives each. "

@@ -558,7 +558,7 @@ class Worker:
 
     @staticmethod
     def digest(data: Any, before: int = 0) -> int:
-        """Of the bytes of a contiguous buffer, CRC32C. before: the digest of what comes before
+        """CRC32C of the bytes of a contiguous buffer. before: the digest of what comes before
         them."""
         flat = memoryview(data).cast("B")
         held = (c.c_char * flat.nbytes).from_buffer(

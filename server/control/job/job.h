@@ -65,8 +65,8 @@ struct mst_job {
 	/* How often a worker had something else than most after a version. */
 	uint64_t differences;
 	struct mst_reason apart; /* workers have ended with different states: says which; or "" */
-	uint64_t session_bytes; /* bytes that a worker's session needs at this server */
-	bool *present;          /* by rank: the worker has started, and its session has not ended */
+	uint64_t session_bytes;  /* bytes that a worker's session needs at this server */
+	bool *present; /* by rank: the worker has started, and its session has not ended */
 
 	struct mst_server *server; /* the data side; NULL: there is none, or it is being made */
 	/* the data side, even if it could only be made in part, is counted in `data_sides` */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Workers that have something else than the others after the same version, where workers own the
- * parameters: they are told, the log names version, ranks and tensors, and one that wants the state
- * of another gets it. Control thread only. No function blocks.
+ * Finds workers that have something else than the others after the same version, and tells them.
+ * The log names version, ranks and tensors. A worker that wants the state of another gets it. This
+ * is for jobs whose workers own the parameters. Control thread only. No function blocks.
  */
 #ifndef MST_SERVER_CONTROL_TRANSFER_DIVERGENCE_H
 #define MST_SERVER_CONTROL_TRANSFER_DIVERGENCE_H

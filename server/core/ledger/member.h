@@ -140,7 +140,7 @@ struct mst_member {
 
 	/* Where workers own: how the session gives and takes states (phases/transfer.h). */
 	bool comes_back; /* it gives and takes them */
-	bool took; /* its version came with a state: it has neither its record nor its bytes */
+	bool took;   /* its version came with a state: it has neither its record nor its bytes */
 	bool strays; /* its state is not the others': it gives it to nobody, and takes another */
 	enum mst_behind behind;
 	uint32_t outrun;    /* how many states in a row were of no use to it */

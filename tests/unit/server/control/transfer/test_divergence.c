@@ -199,7 +199,7 @@ static void of_two_both_are_told(void)
 	end();
 }
 
-/* Of each difference again would be too much: it lasts. */
+/* A difference lasts, so to say it each time would be too much. */
 static void a_rank_is_told_once_and_counted_each_time(void)
 {
 	begin(3);
@@ -291,7 +291,7 @@ static void a_new_session_is_another_state(void)
 	end();
 }
 
-/* Of two that differ the one of the lower rank is not told: the other one takes its state. */
+/* The lower rank of the two is not told: the other one takes its state. */
 static void one_that_takes_takes_that_of_the_lowest(void)
 {
 	begin(2);

@@ -338,22 +338,7 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	case MST_EV_GOAL:
 		end_with(r, s, ev->goal);
 		break;
-	case MST_EV_JOIN:
-	case MST_EV_HEARD:
-	case MST_EV_POLICY:
-	case MST_EV_SERVER:
-	case MST_EV_SPOILT:
-	case MST_EV_SETTLED:
-	case MST_EV_REDUCED:
-	case MST_EV_STOP:
-	case MST_EV_SAVED:
-	case MST_EV_LEND:
-	case MST_EV_RETURNED:
-	case MST_EV_END:
-	case MST_EV_GIVEN: /* nobody here comes back */
-	case MST_EV_TAKEN:
-	case MST_EV_STRAYS:
-	case MST_EV_METRIC: /* nor reports anything */
+	default: /* not of a member; and nobody here comes back, strays, or reports anything */
 		abort();
 	}
 }

@@ -2,91 +2,21 @@
 /* The ledger and workers that come back with the state of another (PROTOCOL 7). */
 #include <errno.h>
 
-#include "tests/unit/server/core/ledger/ledger_job.h"
+#include "tests/unit/server/core/ledger/transfer_case.h"
 #include "tests/ut.h"
-
-/* History 2, and 3 more while somebody comes back. */
-static struct mst_ledger_cfg owns(const char *policy, uint32_t workers)
-{
-	struct mst_ledger_cfg cfg = job_cfg(policy, workers);
-
-	cfg.owner = MUSTER_WORKERS_OWN;
-	cfg.optimizer.row = NULL;
-	cfg.history = 2;
-	cfg.catch_up = 3;
-	return cfg;
-}
-
-static void join(struct ledger_job *j, int32_t rank)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_JOIN };
-
-	ev.join.rank = rank;
-	ev.join.comes_back = true;
-	job_event(j, &ev);
-}
-
-static void enter(struct ledger_job *j, uint32_t rank)
-{
-	join(j, (int32_t)rank);
-	job_link(j, rank, 0);
-	job_start(j, rank, false);
-}
-
-/* All have version 0, and come back if need be. */
-static void begin(struct ledger_job *j, const struct mst_ledger_cfg *cfg)
-{
-	job_open(j, cfg);
-	for (uint32_t rank = 0; rank < cfg->workers; rank++)
-		enter(j, rank);
-	job_forget(j);
-}
-
-static void versions(struct ledger_job *j, uint32_t workers, int count)
-{
-	for (int i = 0; i < count; i++) {
-		for (uint32_t rank = 0; rank < workers; rank++)
-			job_push(j, rank);
-		for (uint32_t rank = 0; rank < workers; rank++)
-			job_answered(j, rank);
-	}
-}
-
-static void given(struct ledger_job *j, uint32_t rank, uint64_t number, uint64_t version)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_GIVEN, .who = j->worker[rank].who };
-
-	ev.given.number = number;
-	ev.given.version = version;
-	job_event(j, &ev);
-}
-
-static void taken(struct ledger_job *j, uint32_t rank, uint64_t number, uint64_t version)
-{
-	struct mst_ledger_event ev = { .kind = MST_EV_TAKEN, .who = j->worker[rank].who };
-
-	j->worker[rank].have = version;
-	ev.given.number = number;
-	job_event(j, &ev);
-}
 
 /* Rank 2 of three workers under bsp is lost at version 5, and joins again at version 10. */
 static void begin_lost(struct ledger_job *j)
 {
-	struct mst_ledger_cfg cfg = owns("bsp", 3);
+	struct mst_ledger_cfg cfg = transfer_case_cfg("bsp", 3);
 
-	begin(j, &cfg);
-	versions(j, 3, 5);
+	transfer_case_begin(j, &cfg);
+	transfer_case_versions(j, 3, 5);
 	job_lose(j, 2, -EPIPE);
-	versions(j, 2, 5);
-	enter(j, 2);
+	transfer_case_versions(j, 2, 5);
+	transfer_case_enter(j, 2);
 	/* it takes part from the next step on, and is found to lack versions then */
-	versions(j, 2, 1);
-}
-
-static const struct mst_decision *asked(const struct ledger_job *j)
-{
-	return job_last(j, MST_DO_WANT, -1);
+	transfer_case_versions(j, 2, 1);
 }
 
 static void one_that_joins_late_gets_a_state_and_what_follows(void)
@@ -96,14 +26,14 @@ static void one_that_joins_late_gets_a_state_and_what_follows(void)
 	begin_lost(&j);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
 	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, -1), 1);
-	uint32_t donor = asked(&j)->who.rank;
-	uint64_t number = asked(&j)->state.number, version = job_version(&j);
-	versions(&j, 2, 2); /* nobody waits for it */
+	uint32_t donor = transfer_case_asked(&j)->who.rank;
+	uint64_t number = transfer_case_asked(&j)->state.number, version = job_version(&j);
+	transfer_case_versions(&j, 2, 2); /* nobody waits for it */
 	CU_ASSERT_EQUAL(job_version(&j), version + 2);
-	given(&j, donor, number, version);
+	transfer_case_given(&j, donor, number, version);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 1);
-	versions(&j, 2, 1);
-	taken(&j, 2, number, version);
+	transfer_case_versions(&j, 2, 1);
+	transfer_case_taken(&j, 2, number, version);
 	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, version + 1);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 1);
 	CU_ASSERT_TRUE(job_member(&j, 2).behind);
@@ -113,7 +43,7 @@ static void one_that_joins_late_gets_a_state_and_what_follows(void)
 		CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, v);
 	}
 	CU_ASSERT_FALSE(job_member(&j, 2).behind);
-	versions(&j, 2, 1);
+	transfer_case_versions(&j, 2, 1);
 	CU_ASSERT_TRUE(job_member(&j, 2).awaited);
 	job_close(&j);
 }
@@ -121,13 +51,13 @@ static void one_that_joins_late_gets_a_state_and_what_follows(void)
 /* The versions are there, but not the moments that an optimiser may have begun with. */
 static void one_that_joins_late_takes_a_state_though_no_version_is_gone(void)
 {
-	struct mst_ledger_cfg cfg = owns("backup:1", 2);
+	struct mst_ledger_cfg cfg = transfer_case_cfg("backup:1", 2);
 	struct ledger_job j;
 
-	begin(&j, &cfg);
+	transfer_case_begin(&j, &cfg);
 	job_lose(&j, 1, -EPIPE);
-	enter(&j, 1);
-	versions(&j, 1, 1);
+	transfer_case_enter(&j, 1);
+	transfer_case_versions(&j, 1, 1);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 1), 1);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 0), 1);
 	job_close(&j);
@@ -135,15 +65,15 @@ static void one_that_joins_late_takes_a_state_though_no_version_is_gone(void)
 
 static void one_that_joins_late_where_nobody_can_give_gets_the_versions(void)
 {
-	struct mst_ledger_cfg cfg = owns("backup:1", 2);
+	struct mst_ledger_cfg cfg = transfer_case_cfg("backup:1", 2);
 	struct ledger_job j;
 
 	job_open(&j, &cfg);
 	job_enter(&j, 0);
-	enter(&j, 1);
+	transfer_case_enter(&j, 1);
 	job_lose(&j, 1, -EPIPE);
-	enter(&j, 1);
-	versions(&j, 1, 1);
+	transfer_case_enter(&j, 1);
+	transfer_case_versions(&j, 1, 1);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 1), 0);
 	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 0);
 	job_close(&j);
@@ -157,21 +87,21 @@ static void no_more_versions_are_pinned_than_there_are_buffers_for(void)
 
 	begin_lost(&j);
 	for (uint64_t outrun = 1; outrun <= 5; outrun++) {
-		uint64_t number = asked(&j)->state.number, version = job_version(&j);
-		uint32_t donor = asked(&j)->who.rank;
-		given(&j, donor, number, version);
-		versions(&j, 2, 6); /* 5 are kept */
-		taken(&j, 2, number, version);
+		uint64_t number = transfer_case_asked(&j)->state.number, version = job_version(&j);
+		uint32_t donor = transfer_case_asked(&j)->who.rank;
+		transfer_case_given(&j, donor, number, version);
+		transfer_case_versions(&j, 2, 6); /* 5 are kept */
+		transfer_case_taken(&j, 2, number, version);
 		CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1 + outrun);
 		CU_ASSERT_EQUAL(job_last(&j, MST_DO_BEHIND, 2)->state.number, outrun);
 		CU_ASSERT_EQUAL(job_last(&j, MST_DO_BEHIND, 2)->state.version, job_version(&j));
 		CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 1 + outrun);
-		CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
+		CU_ASSERT_EQUAL(transfer_case_asked(&j)->who.rank, 1 - donor);
 	}
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 1); /* of the session that was lost */
-	uint64_t number = asked(&j)->state.number, version = job_version(&j);
-	given(&j, asked(&j)->who.rank, number, version);
-	taken(&j, 2, number, version);
+	uint64_t number = transfer_case_asked(&j)->state.number, version = job_version(&j);
+	transfer_case_given(&j, transfer_case_asked(&j)->who.rank, number, version);
+	transfer_case_taken(&j, 2, number, version);
 	CU_ASSERT_FALSE(job_member(&j, 2).behind);
 	job_close(&j);
 }
@@ -182,15 +112,15 @@ static void the_only_donor_is_asked_again_by_one_that_was_outrun(void)
 	struct ledger_job j;
 
 	begin_lost(&j);
-	uint64_t number = asked(&j)->state.number, version = job_version(&j);
-	uint32_t donor = asked(&j)->who.rank;
-	given(&j, donor, number, version);
+	uint64_t number = transfer_case_asked(&j)->state.number, version = job_version(&j);
+	uint32_t donor = transfer_case_asked(&j)->who.rank;
+	transfer_case_given(&j, donor, number, version);
 	job_leave(&j, 1 - donor, j.worker[1 - donor].seq);
 	for (int i = 0; i < 6; i++) {
 		job_push(&j, donor);
 		job_answered(&j, donor);
 	}
-	taken(&j, 2, number, version);
+	transfer_case_taken(&j, 2, number, version);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, (int)donor), 2);
 	job_close(&j);
 }
@@ -222,14 +152,15 @@ static void another_is_asked_at_once_when_the_donor_goes_or_rests(void)
 
 	for (int how = 0; how < 4; how++) {
 		begin_lost(&j);
-		uint32_t donor = asked(&j)->who.rank;
-		uint64_t number = asked(&j)->state.number;
+		uint32_t donor = transfer_case_asked(&j)->who.rank;
+		uint64_t number = transfer_case_asked(&j)->state.number;
 		goes(&j, donor, how);
 		CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, -1), 2);
-		CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
-		given(&j, donor, number, job_version(&j)); /* it was on its way */
+		CU_ASSERT_EQUAL(transfer_case_asked(&j)->who.rank, 1 - donor);
+		transfer_case_given(&j, donor, number, job_version(&j)); /* it was on its way */
 		CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 0);
-		given(&j, 1 - donor, asked(&j)->state.number, job_version(&j));
+		transfer_case_given(&j, 1 - donor, transfer_case_asked(&j)->state.number,
+				    job_version(&j));
 		CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 1);
 		job_close(&j);
 	}
@@ -239,20 +170,20 @@ static void another_is_asked_at_once_when_the_donor_goes_or_rests(void)
  * for it. */
 static void begin_two_lost(struct ledger_job *j)
 {
-	struct mst_ledger_cfg cfg = owns("bsp", 4);
+	struct mst_ledger_cfg cfg = transfer_case_cfg("bsp", 4);
 
-	begin(j, &cfg);
-	versions(j, 4, 5);
+	transfer_case_begin(j, &cfg);
+	transfer_case_versions(j, 4, 5);
 	job_lose(j, 2, -EPIPE);
 	job_lose(j, 3, -EPIPE);
-	versions(j, 2, 5);
-	enter(j, 2);
-	versions(j, 2, 1);
-	uint64_t number = asked(j)->state.number, version = job_version(j);
-	given(j, asked(j)->who.rank, number, version);
-	enter(j, 3);
-	versions(j, 2, 3);
-	taken(j, 2, number, version);
+	transfer_case_versions(j, 2, 5);
+	transfer_case_enter(j, 2);
+	transfer_case_versions(j, 2, 1);
+	uint64_t number = transfer_case_asked(j)->state.number, version = job_version(j);
+	transfer_case_given(j, transfer_case_asked(j)->who.rank, number, version);
+	transfer_case_enter(j, 3);
+	transfer_case_versions(j, 2, 3);
+	transfer_case_taken(j, 2, number, version);
 }
 
 static void catch_up(struct ledger_job *j, uint32_t rank)
@@ -270,11 +201,12 @@ static void who_is_about_to_catch_up_is_waited_for_and_asked(void)
 	begin_two_lost(&j);
 	CU_ASSERT_TRUE(job_member(&j, 2).behind);
 	for (int i = 0; i < 2; i++)
-		given(&j, asked(&j)->who.rank, asked(&j)->state.number, MST_VERSION_NONE);
+		transfer_case_given(&j, transfer_case_asked(&j)->who.rank,
+				    transfer_case_asked(&j)->state.number, MST_VERSION_NONE);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, 3), 1); /* of the session that was lost */
 	catch_up(&j, 2);
-	CU_ASSERT_EQUAL(asked(&j)->who.rank, 2);
-	given(&j, 2, asked(&j)->state.number, job_version(&j));
+	CU_ASSERT_EQUAL(transfer_case_asked(&j)->who.rank, 2);
+	transfer_case_given(&j, 2, transfer_case_asked(&j)->state.number, job_version(&j));
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 3), 1);
 	job_close(&j);
 }
@@ -287,7 +219,7 @@ static void the_time_of_slow_donors_is_not_taken_off_that_of_who_waits(void)
 	begin_two_lost(&j);
 	for (int half = 0; half < 8; half++) {
 		job_wait(&j, JOB_PATIENCE_NS / 2, -1);
-		versions(&j, 2, 1);
+		transfer_case_versions(&j, 2, 1);
 	}
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 0), 2);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 1), 1);
@@ -295,7 +227,7 @@ static void the_time_of_slow_donors_is_not_taken_off_that_of_who_waits(void)
 	for (int half = 0; half < 4; half++) {
 		CU_ASSERT_FALSE(job_evicted(&j, 3, MST_EVICT_NO_STATE));
 		job_wait(&j, JOB_PATIENCE_NS / 2, -1);
-		versions(&j, 2, 1);
+		transfer_case_versions(&j, 2, 1);
 	}
 	CU_ASSERT_TRUE(job_evicted(&j, 3, MST_EVICT_NO_STATE));
 	job_close(&j);
@@ -307,7 +239,7 @@ static void what_was_pinned_is_let_go_when_the_taker_is_lost(void)
 
 	begin_lost(&j); /* the donor gives, and nobody takes */
 	uint64_t asked_at = job_version(&j);
-	versions(&j, 2, 4);
+	transfer_case_versions(&j, 2, 4);
 	CU_ASSERT_PTR_NOT_NULL(mst_ledger_record_of(j.ledger, asked_at + 1));
 	job_lose(&j, 2, -EPIPE);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 1);
@@ -316,13 +248,14 @@ static void what_was_pinned_is_let_go_when_the_taker_is_lost(void)
 
 	begin_lost(&j);
 	uint64_t version = job_version(&j);
-	given(&j, asked(&j)->who.rank, asked(&j)->state.number, version);
-	versions(&j, 2, 4);
+	transfer_case_given(&j, transfer_case_asked(&j)->who.rank,
+			    transfer_case_asked(&j)->state.number, version);
+	transfer_case_versions(&j, 2, 4);
 	CU_ASSERT_PTR_NOT_NULL(mst_ledger_record_of(j.ledger, version + 1));
 	job_lose(&j, 2, -EPIPE);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 1);
 	CU_ASSERT_PTR_NULL(mst_ledger_record_of(j.ledger, version + 1));
-	versions(&j, 2, 5);
+	transfer_case_versions(&j, 2, 5);
 	CU_ASSERT_EQUAL(job_version(&j), version + 9);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 1);
 	job_close(&j);
@@ -333,23 +266,23 @@ static void another_is_asked_when_the_donor_has_nothing_or_is_slow(void)
 	struct ledger_job j;
 
 	begin_lost(&j);
-	uint32_t donor = asked(&j)->who.rank;
+	uint32_t donor = transfer_case_asked(&j)->who.rank;
 	for (int half = 0; half < 4; half++) { /* two patiences, in which the job goes on */
 		CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 1);
 		job_wait(&j, JOB_PATIENCE_NS / 2, -1);
-		versions(&j, 2, 1);
+		transfer_case_versions(&j, 2, 1);
 	}
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 2);
-	CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
-	given(&j, 1 - donor, asked(&j)->state.number, job_version(&j));
+	CU_ASSERT_EQUAL(transfer_case_asked(&j)->who.rank, 1 - donor);
+	transfer_case_given(&j, 1 - donor, transfer_case_asked(&j)->state.number, job_version(&j));
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 1);
 	job_close(&j);
 
 	begin_lost(&j);
-	donor = asked(&j)->who.rank;
-	given(&j, donor, asked(&j)->state.number, MST_VERSION_NONE);
-	CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
-	given(&j, 1 - donor, asked(&j)->state.number, MST_VERSION_NONE);
+	donor = transfer_case_asked(&j)->who.rank;
+	transfer_case_given(&j, donor, transfer_case_asked(&j)->state.number, MST_VERSION_NONE);
+	CU_ASSERT_EQUAL(transfer_case_asked(&j)->who.rank, 1 - donor);
+	transfer_case_given(&j, 1 - donor, transfer_case_asked(&j)->state.number, MST_VERSION_NONE);
 	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_NO_STATE));
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, 0) + job_count(&j, MST_DO_EVICT, 1), 0);
 	job_close(&j);
@@ -360,11 +293,11 @@ static void a_donor_that_lies_about_its_version_ends_and_another_is_asked(void)
 	struct ledger_job j;
 
 	begin_lost(&j);
-	uint32_t donor = asked(&j)->who.rank;
-	given(&j, donor, asked(&j)->state.number, job_version(&j) + 1);
+	uint32_t donor = transfer_case_asked(&j)->who.rank;
+	transfer_case_given(&j, donor, transfer_case_asked(&j)->state.number, job_version(&j) + 1);
 	CU_ASSERT_TRUE(job_evicted(&j, donor, MST_EVICT_INVALID));
-	CU_ASSERT_EQUAL(asked(&j)->who.rank, 1 - donor);
-	given(&j, 1 - donor, asked(&j)->state.number, 1);
+	CU_ASSERT_EQUAL(transfer_case_asked(&j)->who.rank, 1 - donor);
+	transfer_case_given(&j, 1 - donor, transfer_case_asked(&j)->state.number, 1);
 	CU_ASSERT_TRUE(job_evicted(&j, 1 - donor, MST_EVICT_INVALID));
 	job_close(&j);
 }
@@ -374,13 +307,13 @@ static void what_is_given_too_late_or_unasked_changes_nothing(void)
 	struct ledger_job j;
 
 	begin_lost(&j);
-	uint32_t donor = asked(&j)->who.rank;
-	uint64_t number = asked(&j)->state.number;
-	given(&j, 1 - donor, number, job_version(&j));
-	given(&j, donor, number + 1, job_version(&j));
+	uint32_t donor = transfer_case_asked(&j)->who.rank;
+	uint64_t number = transfer_case_asked(&j)->state.number;
+	transfer_case_given(&j, 1 - donor, number, job_version(&j));
+	transfer_case_given(&j, donor, number + 1, job_version(&j));
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, -1), 0);
-	given(&j, donor, number, MST_VERSION_NONE);
-	given(&j, donor, number, job_version(&j));
+	transfer_case_given(&j, donor, number, MST_VERSION_NONE);
+	transfer_case_given(&j, donor, number, job_version(&j));
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, -1), 0);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 1); /* of the session that was lost */
 	job_close(&j);
@@ -391,31 +324,31 @@ static void one_that_takes_what_it_was_not_given_ends(void)
 	struct ledger_job j;
 
 	begin_lost(&j);
-	taken(&j, 2, asked(&j)->state.number, 0);
+	transfer_case_taken(&j, 2, transfer_case_asked(&j)->state.number, 0);
 	CU_ASSERT_TRUE(job_evicted(&j, 2, MST_EVICT_INVALID));
-	taken(&j, 0, asked(&j)->state.number, 0);
+	transfer_case_taken(&j, 0, transfer_case_asked(&j)->state.number, 0);
 	CU_ASSERT_TRUE(job_evicted(&j, 0, MST_EVICT_INVALID));
 	job_close(&j);
 }
 
 static void one_state_is_for_all_that_wait(void)
 {
-	struct mst_ledger_cfg cfg = owns("bsp", 4);
+	struct mst_ledger_cfg cfg = transfer_case_cfg("bsp", 4);
 	struct ledger_job j;
 
-	begin(&j, &cfg);
-	versions(&j, 4, 5);
+	transfer_case_begin(&j, &cfg);
+	transfer_case_versions(&j, 4, 5);
 	job_lose(&j, 2, -EPIPE);
 	job_lose(&j, 3, -EPIPE);
-	versions(&j, 2, 5);
-	enter(&j, 2);
-	enter(&j, 3);
-	versions(&j, 2, 1);
+	transfer_case_versions(&j, 2, 5);
+	transfer_case_enter(&j, 2);
+	transfer_case_enter(&j, 3);
+	transfer_case_versions(&j, 2, 1);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 1);
-	uint64_t number = asked(&j)->state.number, version = job_version(&j);
-	given(&j, asked(&j)->who.rank, number, version);
+	uint64_t number = transfer_case_asked(&j)->state.number, version = job_version(&j);
+	transfer_case_given(&j, transfer_case_asked(&j)->who.rank, number, version);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, -1), 2);
-	taken(&j, 3, number, version);
+	transfer_case_taken(&j, 3, number, version);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 0);
 	job_lose(&j, 2, -EPIPE);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 1);
@@ -461,10 +394,10 @@ static void who_has_no_version_when_the_job_ends_is_refused(void)
 /* Rank 2 of three workers is still at version 0 when the others have made eight. */
 static void begin_slow(struct ledger_job *j)
 {
-	struct mst_ledger_cfg cfg = owns("backup:1", 3);
+	struct mst_ledger_cfg cfg = transfer_case_cfg("backup:1", 3);
 
-	begin(j, &cfg);
-	versions(j, 2, 8);
+	transfer_case_begin(j, &cfg);
+	transfer_case_versions(j, 2, 8);
 }
 
 /* Rank 2 keeps version 0, and hears of the newest. No session has ended. */
@@ -526,11 +459,11 @@ static void who_is_behind_while_the_job_ends_waits_for_the_end(void)
 
 static void who_cannot_take_states_keeps_what_it_has_too(void)
 {
-	struct mst_ledger_cfg cfg = owns("backup:1", 3);
+	struct mst_ledger_cfg cfg = transfer_case_cfg("backup:1", 3);
 	struct ledger_job j;
 
 	job_born(&j, &cfg);
-	versions(&j, 2, 8);
+	transfer_case_versions(&j, 2, 8);
 	job_forget(&j);
 	job_tell(&j, 0, MST_EV_FINISH);
 	job_ask(&j, 2);
@@ -545,14 +478,14 @@ static void who_is_sent_a_state_when_the_job_ends_gets_all_that_follows(void)
 
 	begin_slow(&j);
 	job_ask(&j, 2);
-	uint64_t number = asked(&j)->state.number, version = job_version(&j);
-	given(&j, asked(&j)->who.rank, number, version);
-	versions(&j, 2, 3);
+	uint64_t number = transfer_case_asked(&j)->state.number, version = job_version(&j);
+	transfer_case_given(&j, transfer_case_asked(&j)->who.rank, number, version);
+	transfer_case_versions(&j, 2, 3);
 	job_tell(&j, 0, MST_EV_FINISH);
 	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_ASKED));
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 0);
 	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HANDED, -1), 0); /* its memory stays */
-	taken(&j, 2, number, version);
+	transfer_case_taken(&j, 2, number, version);
 	for (uint64_t v = version + 1; v <= version + 3; v++) {
 		CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, v);
 		CU_ASSERT_NOT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.where, MST_WHERE_KEEP);
@@ -571,147 +504,16 @@ static void who_has_the_newest_version_by_a_state_is_not_told_to_keep_it(void)
 
 	begin_lost(&j);
 	uint64_t version = job_version(&j);
-	given(&j, asked(&j)->who.rank, asked(&j)->state.number, version);
-	taken(&j, 2, asked(&j)->state.number, version);
+	transfer_case_given(&j, transfer_case_asked(&j)->who.rank,
+			    transfer_case_asked(&j)->state.number, version);
+	transfer_case_taken(&j, 2, transfer_case_asked(&j)->state.number, version);
 	job_tell(&j, 0, MST_EV_FINISH);
 	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, version);
 	CU_ASSERT_NOT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.where, MST_WHERE_KEEP);
 	job_close(&j);
 }
 
-/* Rank 2 of three under bsp is found to have another state, at version 5. */
-static void begin_strays(struct ledger_job *j)
-{
-	struct mst_ledger_cfg cfg = owns("bsp", 3);
-
-	begin(j, &cfg);
-	versions(j, 3, 5);
-	job_tell(j, 2, MST_EV_STRAYS);
-}
-
-static void one_that_has_another_state_takes_that_of_another(void)
-{
-	struct ledger_job j;
-
-	begin_strays(&j);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 0); /* not before it asks */
-	for (uint32_t rank = 0; rank < 3; rank++)
-		job_push(&j, rank); /* and asks, which a push does too */
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 2), 5);
-	uint64_t version = job_version(&j);
-	job_answered(&j, 0);
-	job_answered(&j, 1);
-	versions(&j, 2, 1); /* nobody waits for it */
-	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, -1), 1);
-	CU_ASSERT(asked(&j)->who.rank < 2);
-	given(&j, asked(&j)->who.rank, asked(&j)->state.number, version);
-	taken(&j, 2, asked(&j)->state.number, version);
-	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 2)->answer.version, version + 1);
-	job_answered(&j, 2);
-	job_ask(&j, 2);
-	CU_ASSERT_FALSE(job_member(&j, 2).behind);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1); /* the state that it has is right */
-	job_close(&j);
-}
-
-/* Else the fault would spread. */
-static void one_that_has_another_state_is_not_asked_for_it(void)
-{
-	struct mst_ledger_cfg cfg = owns("backup:1", 3);
-	struct ledger_job j;
-
-	begin(&j, &cfg);
-	job_tell(&j, 1, MST_EV_STRAYS);
-	job_lose(&j, 0, -EPIPE);
-	enter(&j, 0);
-	job_push(&j, 2);
-	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, 2), 1);
-	given(&j, 2, asked(&j)->state.number, MST_VERSION_NONE);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 1), 0);
-	job_close(&j);
-}
-
-/* The state was given before this worker was found to have another. */
-static void one_that_is_further_than_a_state_waits_for_the_next(void)
-{
-	struct mst_ledger_cfg cfg = owns("backup:1", 3);
-	struct ledger_job j;
-
-	begin(&j, &cfg);
-	job_lose(&j, 1, -EPIPE);
-	enter(&j, 1);
-	for (int i = 0; i < 2; i++) {
-		job_push(&j, 0);
-		if (i == 0)
-			job_answered(&j, 0); /* the second answer may be on its way */
-	}
-	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, 0), 1);
-	for (int i = 0; i < 2; i++) {
-		job_ask(&j, 2);
-		job_answered(&j, 2);
-	}
-	job_tell(&j, 2, MST_EV_STRAYS);
-	job_push(&j, 2);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
-	given(&j, 0, asked(&j)->state.number, 1);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 1), 1);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 0);
-	job_close(&j);
-}
-
-/* A worker never goes back. */
-static void no_state_is_taken_that_is_older_than_the_own(void)
-{
-	struct mst_ledger_cfg cfg = owns("backup:1", 3);
-	struct ledger_job j;
-
-	begin(&j, &cfg);
-	job_push(&j, 2); /* it alone makes a version, and the others have none */
-	job_answered(&j, 2);
-	job_tell(&j, 2, MST_EV_STRAYS);
-	job_push(&j, 2);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 2), 1);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 0);
-	job_ask(&j, 0);
-	job_answered(&j, 0);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, -1), 0); /* it may not have heard of it yet */
-	job_ask(&j, 0);
-	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_WANT, 0), 1);
-	given(&j, 0, asked(&j)->state.number, 1);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_HAND, 2), 1);
-	job_close(&j);
-}
-
-static void one_that_has_another_state_goes_on_where_nobody_can_give(void)
-{
-	struct mst_ledger_cfg cfg = owns("backup:1", 2);
-	struct ledger_job j;
-
-	begin(&j, &cfg);
-	job_leave(&j, 0, 0);
-	job_tell(&j, 1, MST_EV_STRAYS);
-	job_push(&j, 1);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 1), 0);
-	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 1);
-	enter(&j, 0); /* and its state is that of the job from now on */
-	job_answered(&j, 1);
-	job_push(&j, 1);
-	CU_ASSERT_EQUAL(job_count(&j, MST_DO_WANT, 1), 1);
-	job_close(&j);
-}
-
 static CU_TestInfo cases[] = {
-	{ "one that has another state takes that of another",
-	  one_that_has_another_state_takes_that_of_another },
-	{ "one that has another state is not asked for it",
-	  one_that_has_another_state_is_not_asked_for_it },
-	{ "one that is further than a state waits for the next",
-	  one_that_is_further_than_a_state_waits_for_the_next },
-	{ "no state is taken that is older than the own",
-	  no_state_is_taken_that_is_older_than_the_own },
-	{ "one that has another state goes on where nobody can give",
-	  one_that_has_another_state_goes_on_where_nobody_can_give },
 	{ "one that joins late gets a state, and the versions after it",
 	  one_that_joins_late_gets_a_state_and_what_follows },
 	{ "one that joins late takes a state though no version is gone",
