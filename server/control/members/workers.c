@@ -14,15 +14,7 @@
 bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *what,
 			uint64_t now_ns)
 {
-	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPROTO };
-	struct mst_reason reason;
-
-	if (!mst_requests_event(&w->base->job.requests, &ev))
-		return false;
-	c->left = true;
-	mst_frontend_accuse(&w->base->front, c, what, &reason);
-	mst_frontend_error(&w->base->front, c, -EPROTO, reason.text, now_ns);
-	return true;
+	return mst_dismissal_make(&w->dismissal, c, -EPROTO, what, now_ns);
 }
 
 void mst_workers_agree(struct mst_workers *w, uint64_t now_ns)
@@ -30,8 +22,8 @@ void mst_workers_agree(struct mst_workers *w, uint64_t now_ns)
 	struct mst_conn *c = mst_agreement_stalled(&w->agreement, now_ns);
 
 	if (c != NULL) /* without room in the ring it is ended in a later step */
-		(void)mst_workers_broken(
-			w, c,
+		(void)mst_dismissal_make(
+			&w->dismissal, c, -ENOTCONN,
 			"was asked for the state that all begin with, and has sent "
 			"nothing of it for a quarter of --patience",
 			now_ns);
@@ -184,9 +176,10 @@ static bool take_transfer(struct mst_workers *w, struct mst_conn *c, const struc
 static bool take_claim(struct mst_workers *w, struct mst_conn *c,
 		       const struct mst_state_claim *claim, uint64_t now_ns)
 {
-	const char *wrong = mst_agreement_claim(&w->agreement, c, claim);
+	const char *what;
+	int rc = mst_agreement_claim(&w->agreement, c, claim, &what);
 
-	return wrong == NULL ? true : mst_workers_broken(w, c, wrong, now_ns);
+	return rc == 0 || mst_dismissal_make(&w->dismissal, c, rc, what, now_ns);
 }
 
 static bool take_comparison(struct mst_workers *w, struct mst_conn *c,
@@ -200,9 +193,10 @@ static bool take_comparison(struct mst_workers *w, struct mst_conn *c,
 static bool take_agreed(struct mst_workers *w, struct mst_conn *c, const struct mst_handed *piece,
 			uint64_t now_ns)
 {
-	const char *wrong = mst_agreement_piece(&w->agreement, c, piece);
+	const char *what;
+	int rc = mst_agreement_piece(&w->agreement, c, piece, &what);
 
-	return wrong == NULL ? true : mst_workers_broken(w, c, wrong, now_ns);
+	return rc == 0 || mst_dismissal_make(&w->dismissal, c, rc, what, now_ns);
 }
 
 static bool take_average_ask(struct mst_workers *w, struct mst_conn *c, uint64_t number,
@@ -324,8 +318,11 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 								      notice->who),
 				     .alone = is_alone(&w->base->job, notice->who.rank) };
 	uint32_t server = notice->evict.server;
+	const char *own = mst_dismissal_why(&w->dismissal, notice->who);
 	struct mst_reason elsewhere;
 
+	if (own != NULL)
+		loss.link = own;
 	if (loss.link[0] == '\0' && server != 0) {
 		mst_reason_set(&elsewhere, "%s server %" PRIu32 " of %" PRIu32 " (%.64s)%s",
 			       loss.why == MST_EVICT_LOST ? "its link with" : "towards", server,

@@ -8,6 +8,7 @@
 #ifndef MST_SERVER_CONTROL_MEMBERS_WORKERS_H
 #define MST_SERVER_CONTROL_MEMBERS_WORKERS_H
 
+#include "server/control/members/dismissal.h"
 #include "server/control/members/leading.h"
 #include "server/control/transfer/agreement.h"
 #include "server/control/transfer/divergence.h"
@@ -23,7 +24,7 @@ struct mst_workers {
 	struct mst_start_state start_state; /* passed on to the followers */
 	struct mst_divergence divergence;   /* of their states, while they train */
 	struct mst_agreement agreement;     /* on the state that workers begin with */
-
+	struct mst_dismissal dismissal;
 	uint64_t beat_ns; /* when workers are next told which servers are alive */
 };
 

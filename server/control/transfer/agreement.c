@@ -245,56 +245,72 @@ static void agree_at_once(struct mst_agreement *a, struct mst_conn *c,
 	mst_frontend_send(&a->base->front, c, m);
 }
 
-const char *mst_agreement_claim(struct mst_agreement *a, struct mst_conn *c,
-				const struct mst_state_claim *claim)
+static int refuse(int error, const char *does, const char **what)
+{
+	*what = does;
+	return error;
+}
+
+int mst_agreement_claim(struct mst_agreement *a, struct mst_conn *c,
+			const struct mst_state_claim *claim, const char **what)
 {
 	struct mst_agreement_row *row = &a->row[c->who.rank];
 
 	if (c->took || a->over) {
 		if (!c->took && a->agreed.count > 0 && compare(claim, &a->agreed, a->from).state)
-			return "would begin with another state than the others, which have begun "
-			       "(they wait for half of --patience): start it again, and it takes "
-			       "the state of another; or raise --patience";
+			return refuse(-ENOTCONN,
+				      "came late, and would begin with another state than the "
+				      "others, which have begun (they wait for half of "
+				      "--patience): start it again, and it takes the state of "
+				      "another; or raise --patience",
+				      what);
 		agree_at_once(a, c, claim);
-		return NULL;
+		return 0;
 	}
 	row->expected |= a->begun; /* the others have not begun yet, so it is in time */
 	if (row->said != NULL || claim->count == 0)
-		return "broke the protocol: it says twice with which state it begins, or says "
-		       "nothing of it";
+		return refuse(-EPROTO,
+			      "broke the protocol: it says twice with which state it begins, or "
+			      "says nothing of it",
+			      what);
 	row->said = malloc(sizeof(*row->said));
 	if (row->said == NULL)
-		return "begins with a state that this server has no memory to compare";
+		return refuse(-ENOMEM,
+			      "begins with a state that this server has no memory to compare",
+			      what);
 	*row->said = *claim;
 	go_on(a);
-	return NULL;
+	return 0;
 }
 
-const char *mst_agreement_piece(struct mst_agreement *a, struct mst_conn *c,
-				const struct mst_handed *p)
+int mst_agreement_piece(struct mst_agreement *a, struct mst_conn *c, const struct mst_handed *p,
+			const char **what)
 {
 	const struct mst_state_piece *piece = &p->piece;
 
 	if (a->giver != c->who.rank || a->over)
-		return "broke the protocol: it gives a state that nobody asked for";
+		return refuse(-EPROTO, "broke the protocol: it gives a state that nobody asked for",
+			      what);
 	if (piece->offset != a->have || piece->length == 0 ||
 	    piece->total > a->base->job.o->state_max ||
 	    (a->state != NULL && piece->total != a->bytes))
-		return "broke the protocol: it gives a state to begin with that has a gap, or is "
-		       "larger than --state-max";
+		return refuse(-EPROTO,
+			      "broke the protocol: it gives a state to begin with that has a gap, "
+			      "or is larger than --state-max",
+			      what);
 	if (a->state == NULL) {
 		a->state = malloc(piece->total);
 		a->bytes = piece->total;
 	}
 	if (a->state == NULL)
-		return "gives a state for which this server has no memory";
+		return refuse(-ENOMEM, "gives a state for which this server has no memory", what);
 	memcpy(a->state + piece->offset, piece->data, piece->length);
 	a->have += piece->length;
 	a->gave_ns = a->now_ns;
 	if (a->have == a->bytes)
 		conclude(a,
 			 (struct found){ .from = a->giver, .state = true, .kernels = a->kernels });
-	return NULL;
+	return 0;
 }
 
 void mst_agreement_lost(struct mst_agreement *a, uint32_t rank)

@@ -45,13 +45,14 @@ void mst_agreement_fini(struct mst_agreement *a); /* accepts a zeroed one */
 
 /* The job has started: those are expected that are there now. */
 void mst_agreement_begin(struct mst_agreement *a);
-/* A worker says what its state is made of. Return: how it breaks the protocol; NULL: it does not.
- */
-const char *mst_agreement_claim(struct mst_agreement *a, struct mst_conn *c,
-				const struct mst_state_claim *claim);
+/* A worker says what its state is made of.
+ * Return: 0; or the error with which its session ends, and then @what it does: -EPROTO: it breaks
+ * the protocol; -ENOTCONN: it comes too late, and may come again; -ENOMEM: at this server. */
+int mst_agreement_claim(struct mst_agreement *a, struct mst_conn *c,
+			const struct mst_state_claim *claim, const char **what);
 /* Takes a piece of the state that is wanted. Return: likewise. */
-const char *mst_agreement_piece(struct mst_agreement *a, struct mst_conn *c,
-				const struct mst_handed *p);
+int mst_agreement_piece(struct mst_agreement *a, struct mst_conn *c, const struct mst_handed *p,
+			const char **what);
 /* The session of a worker has ended. */
 void mst_agreement_lost(struct mst_agreement *a, uint32_t rank);
 /* The worker that is to give its state, and has sent nothing of it for a quarter of a patience: its

@@ -24,6 +24,9 @@ static char line; /* of the worker: whatever stands for a stream */
 static struct mst_conn *conn;
 static float state[ELEMS], buffer[ELEMS];
 static bool present[1];
+static int error;        /* of the last event that ends the session */
+static char frame[2048]; /* the last message to the worker */
+static size_t frame_bytes;
 static uint32_t arrived, lost; /* events: the state is there; the worker broke the protocol */
 
 bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *request);
@@ -32,6 +35,7 @@ bool __wrap_mst_server_request(struct mst_server *s, const struct mst_request *r
 	(void)s;
 	arrived += request->event.kind == MST_EV_STATE;
 	lost += request->event.kind == MST_EV_LOST && request->event.error == -EPROTO;
+	error = request->event.kind == MST_EV_LOST ? request->event.error : 0;
 	return true;
 }
 
@@ -44,7 +48,9 @@ void *__wrap_mst_server_start_buffer(struct mst_server *s)
 
 static ssize_t take_all(struct mst_stream *s, const void *data, size_t len)
 {
-	(void)s, (void)data;
+	(void)s;
+	if (len <= sizeof(frame))
+		memcpy(frame, data, frame_bytes = len);
 	return (ssize_t)len;
 }
 
@@ -73,6 +79,7 @@ static void open_job(void)
 	leading = (struct mst_leading){ .base = &base, .followers.base = &base };
 	workers = (struct mst_workers){ .base = &base,
 					.leading = &leading,
+					.dismissal.base = &base,
 					.start_state.followers = &leading.followers };
 	arrived = lost = 0;
 	memset(buffer, 0, sizeof(buffer));
@@ -173,12 +180,42 @@ static void what_is_not_finite_breaks_the_protocol(void)
 	end();
 }
 
+/* A worker that comes after the others have begun, with another state, has broken nothing. */
+static void a_worker_that_comes_late_has_not_broken_it(void)
+{
+	static struct mst_message told;
+	struct mst_message m = { .kind = MST_MSG_CLAIM,
+				 .claim = { .count = 1, .part[0] = { .name = "lr" } } };
+	struct mst_identity who = { 0, 1 }, other = { 0, 2 };
+
+	begin();
+	workers.agreement.base = &base;
+	CU_ASSERT_EQUAL_FATAL(mst_agreement_init(&workers.agreement), 0);
+	workers.agreement.begun = workers.agreement.over = true;
+	workers.agreement.agreed = m.claim;
+	workers.agreement.agreed.part[0].digest = 1;
+	CU_ASSERT(mst_workers_message(&workers, conn, &m, 1));
+	CU_ASSERT_EQUAL(error, -ENOTCONN);
+	CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, frame_bytes, &told, NULL), 0);
+	CU_ASSERT_EQUAL(told.kind, MST_MSG_ERROR);
+	CU_ASSERT_EQUAL(told.error.code, -ENOTCONN);
+	CU_ASSERT(strncmp(told.error.reason, "rank 0 came late, and would", 27) == 0);
+	CU_ASSERT_PTR_NULL(strstr(told.error.reason, "protocol"));
+	const char *why = mst_dismissal_why(&workers.dismissal, who);
+	CU_ASSERT(why != NULL && strncmp(why, "it came late, and would", 23) == 0);
+	CU_ASSERT_PTR_NULL(mst_dismissal_why(&workers.dismissal, other));
+	mst_agreement_fini(&workers.agreement);
+	end();
+}
+
 static CU_TestInfo cases[] = {
 	{ "pieces in their order are the start state", pieces_in_their_order_are_the_state },
 	{ "a gap, a piece twice, or of another state breaks the protocol",
 	  a_gap_or_another_state_breaks_the_protocol },
 	{ "a state that is not finite breaks the protocol",
 	  what_is_not_finite_breaks_the_protocol },
+	{ "a worker that comes late has not broken the protocol",
+	  a_worker_that_comes_late_has_not_broken_it },
 	CU_TEST_INFO_NULL,
 };
 

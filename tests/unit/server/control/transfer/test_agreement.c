@@ -33,6 +33,7 @@ static struct mst_agreement agreement;
 static struct peer worker[WORKERS];
 static bool present[WORKERS];
 static uint64_t now_ns;
+static int error; /* of the last claim or piece */
 
 /* ---- the workers ---- */
 
@@ -159,9 +160,10 @@ static const char *claims(uint32_t rank, uint64_t version, const char *rate)
 	(void)snprintf(part->value, sizeof(part->value), "%s", rate);
 	for (const char *at = rate; *at != '\0'; at++)
 		part->digest = part->digest * 31 + (unsigned char)*at;
-	const char *wrong = mst_agreement_claim(&agreement, worker[rank].conn, &claim);
+	const char *what = NULL;
+	error = mst_agreement_claim(&agreement, worker[rank].conn, &claim, &what);
 	step();
-	return wrong;
+	return what;
 }
 
 /* The same, of a worker that computes in another way. */
@@ -187,10 +189,11 @@ static const char *gives(uint32_t rank, uint64_t offset, const char *state, uint
 	struct mst_handed piece = {
 		.piece = { .offset = offset, .total = total, .length = length, .data = state }
 	};
-	const char *wrong = mst_agreement_piece(&agreement, worker[rank].conn, &piece);
+	const char *what = NULL;
 
+	error = mst_agreement_piece(&agreement, worker[rank].conn, &piece, &what);
 	step();
-	return wrong;
+	return what;
 }
 
 static void is_lost(uint32_t rank)
@@ -291,6 +294,7 @@ static void slow_worker_is_waited_for_half_of_patience(void)
 	const char *wrong = claims(2, 0, "0.3");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(wrong);
 	CU_ASSERT_PTR_NOT_NULL(strstr(wrong, "half of --patience"));
+	CU_ASSERT_EQUAL(error, -ENOTCONN);
 	end();
 }
 
@@ -360,6 +364,7 @@ static void what_nobody_asked_for_is_refused(void)
 {
 	begin();
 	CU_ASSERT_PTR_NOT_NULL(gives(0, 0, "mine", 4, 4));
+	CU_ASSERT_EQUAL(error, -EPROTO);
 	(void)claims(0, 0, "0.1");
 	CU_ASSERT_PTR_NOT_NULL(claims(0, 0, "0.1"));
 	(void)claims(1, 0, "0.2");
