@@ -314,7 +314,7 @@ def what_is_compared_is_not_copied(a):
         with torch.no_grad():
             tensor[-1, -1] += 1
         after = _claim.of_whole(whole, ())
-        differ = [a.name for a, b in zip(after, before) if a != b]
+        differ = [one.name for one, other in zip(after, before) if one != other]
         check(f"one number is changed: {differ}", differ == [name])
         before = after
 

@@ -35,7 +35,7 @@ def _short(value: Any) -> str:
 
 
 def _digest(*pieces: Any) -> int:
-    """The digest of all bytes, in one go. SHA-1, of which processors have instructions, takes less
+    """A digest of all bytes, in one go. SHA-1, of which processors have instructions, takes less
     than half the time of BLAKE2."""
     whole = hashlib.sha1(usedforsecurity=False)
     for piece in pieces:

@@ -8,7 +8,7 @@ _IN_VAIN = 100_000  # calls of batches(), one after the other: no loop over epoc
 
 
 class Over:
-    """What is said in a rank whose job has ended with a version."""
+    """The calls that a rank makes after the end."""
 
     def __init__(self) -> None:
         self._steps = self._loops = 0

@@ -177,8 +177,8 @@ class Watch:
         return getattr(self._opt, "state", _NONE)
 
     def _count(self) -> int:
-        """The moments of parameters that have some. Who reads those of one that has none makes an
-        empty row."""
+        """How many parameters have moments. Who reads those of one that has none makes an empty
+        row."""
         return sum(map(bool, self._state().values()))
 
     def _moments_are_others(self) -> bool:
