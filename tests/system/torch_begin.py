@@ -300,7 +300,10 @@ def what_is_compared_is_not_copied(a):
     import torch
     from muster import _claim, _state
 
-    script = Script(0, wide=60000).train_alone(2)
+    script = Script(0, wide=60000)
+    for p in script.model.parameters():  # without backward(), after which PyTorch 2 cannot fork
+        p.grad = torch.ones_like(p)
+    script.opt.step()
     whole = _state.Whole(script.model, script.opt, script.sched)
     size = len(_state.encode(whole.get()))
     tracemalloc.start()

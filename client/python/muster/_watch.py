@@ -188,7 +188,8 @@ class Watch:
     def _who(self) -> str:
         """The schedulers of this optimiser. It costs much, and is for errors."""
         kinds = tuple(k for k in vars(torch.optim.lr_scheduler).values()
-                      if isinstance(k, type) and k.__module__ == "torch.optim.lr_scheduler")
+                      if isinstance(k, type) and k.__module__ == "torch.optim.lr_scheduler"
+                      and hasattr(k, "step"))  # PyTorch 2 has other classes there, too
         found = sorted({type(o).__name__ for o in gc.get_objects() if issubclass(type(o), kinds)
                         and vars(o).get("optimizer") is self._opt})
         return f" {' and '.join(found)} of this optimiser may have done it." if found else ""
