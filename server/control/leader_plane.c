@@ -23,8 +23,8 @@ static void join_parts(struct mst_leader_plane *p)
 	p->joining.leading = p->workers.leading = &p->leading;
 	p->reporting.followers = p->lending.followers = &p->leading.followers;
 	p->workers.start_state.followers = &p->leading.followers;
-	p->workers.agreement.base = p->workers.divergence.base =
-		p->workers.dismissal.base = p->base;
+	p->workers.agreement.base = p->workers.divergence.base = p->workers.dismissal.base =
+		p->base;
 	p->workers.state_transfer = &p->state_transfer;
 	p->workers.lending = &p->lending;
 	p->stopping.leading = &p->leading;

@@ -178,9 +178,10 @@ static const char *claims_kernel(uint32_t rank, const char *kernel)
 	(void)snprintf(claim.part[1].value, sizeof(claim.part[1].value), "%s", kernel);
 	claim.part[1].kind = MUSTER_PART_KERNEL;
 	claim.part[1].digest = (unsigned char)kernel[0];
-	const char *wrong = mst_agreement_claim(&agreement, worker[rank].conn, &claim);
+	const char *what = NULL;
+	error = mst_agreement_claim(&agreement, worker[rank].conn, &claim, &what);
 	step();
-	return wrong;
+	return what;
 }
 
 static const char *gives(uint32_t rank, uint64_t offset, const char *state, uint32_t length,
