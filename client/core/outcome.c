@@ -8,12 +8,6 @@ static bool has_slot(const struct mst_worker *w)
 	return w->filling >= 0 || mst_worker_find_fillable(w) >= 0;
 }
 
-/* Where versions are handed out in order: is one here that must go out before anything else? */
-static bool holds_next(const struct mst_worker *w)
-{
-	return w->cfg.in_order && w->ask == MST_ASK_ANSWERED;
-}
-
 /* Is memory still lent to a push that is not later than the last ask, or, after the end of the job,
  * to any push? Memory that is lent to a lost link is not waited for: it comes back when the link is
  * freed. */
@@ -30,16 +24,18 @@ static unsigned misses_source(const struct mst_worker *w)
 
 unsigned mst_worker_misses(const struct mst_worker *w)
 {
-	bool answered = w->ask == MST_ASK_ANSWERED && (w->cfg.in_order || !w->renew);
+	bool answered = w->ask == MST_ASK_ANSWERED && (!w->renew || mst_worker_holds_next(w));
 
 	if (w->more) /* the rest of the verdicts; a slot comes back without an ask */
 		return has_slot(w) || w->last != MST_VERSION_NONE ? 0 : MST_MISSES_SLOT;
 	if (w->phase == MST_WORKER_STARTING)
 		return w->ask == MST_ASK_ANSWERED ? 0 : MST_MISSES_ANSWER;
 	if (w->last != MST_VERSION_NONE)
-		return (w->held.version == w->last || holds_next(w) ? 0 : MST_MISSES_ANSWER) |
+		return (w->held.version == w->last || mst_worker_holds_next(w)
+				? 0
+				: MST_MISSES_ANSWER) |
 		       misses_source(w);
-	if (w->finishing && !holds_next(w))
+	if (w->finishing && !mst_worker_holds_next(w))
 		return MST_MISSES_END;
 	return (answered ? 0 : MST_MISSES_ANSWER) |
 	       (w->tickets.judged >= w->asking ? 0 : MST_MISSES_VERDICT) |

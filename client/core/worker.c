@@ -165,10 +165,10 @@ static struct mst_lane_ask send_ask(struct mst_worker *w)
 }
 
 /* An answer that has not been handed out may be replaced by a newer one, but not where workers need
- * every version. */
+ * every version and the answer brings one. */
 static bool may_ask(const struct mst_worker *w)
 {
-	return w->ask == MST_ASK_NONE || (w->ask == MST_ASK_ANSWERED && !w->cfg.in_order);
+	return w->ask == MST_ASK_NONE || (w->ask == MST_ASK_ANSWERED && !mst_worker_holds_next(w));
 }
 
 /* The ask that is out, or its answer, is older than the push with @ticket: another ask must

@@ -19,4 +19,12 @@ static inline int mst_worker_find_fillable(const struct mst_worker *w)
 	return -1;
 }
 
+/* Where versions are handed out in order: is one here that must go out before anything else? An
+ * answer that brings no version is not, unless it says that the last one cannot come. */
+static inline bool mst_worker_holds_next(const struct mst_worker *w)
+{
+	return w->cfg.in_order && w->ask == MST_ASK_ANSWERED &&
+	       (w->held.version != w->given || w->incomplete);
+}
+
 #endif

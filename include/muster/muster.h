@@ -435,8 +435,10 @@ int muster_pull(struct muster *m);
  * returned. It need not begin or end on a page; each handle needs memory of its own. Children of
  * fork() have it as they have any other.
  * Blocks at most wait_ms.
- * Return: 0; 1 more outcomes are ready, call again at once; -ETIMEDOUT and -EINTR call again,
- * -ETIMEDOUT also after a lease in which a server was silent; shared errors.
+ * Return: 0; 1 more outcomes are ready, call again at once (but where workers own, and this worker
+ * has pushed, pulled or passed between an ask and its outcome, the rule may have the next outcome
+ * wait for other workers); -ETIMEDOUT and -EINTR call again, -ETIMEDOUT also after a lease in which
+ * a server was silent; shared errors.
  */
 int muster_wait(struct muster *m, struct muster_outcome *out);
 

@@ -454,6 +454,32 @@ static void no_version_is_skipped_where_workers_own(void)
 	session_end();
 }
 
+/* Its outcome would bring nothing, and promise another one, which only other workers can bring. */
+static void an_answer_without_a_version_makes_way_for_the_ask_of_a_push(void)
+{
+	for (int came = 0; came < 2; came++) {
+		session_begin_working(&own);
+		mst_worker_pull(&session_worker, &session_asked);
+		if (came == 1)
+			CU_ASSERT_EQUAL(session_answer(0, MST_WHERE_KEEP), 0);
+		session_fill_and_push(false);
+		CU_ASSERT_EQUAL((session_sent.flags & MST_HEADER_ASK) != 0, came == 1);
+		CU_ASSERT_EQUAL(session_judge(1, MUSTER_COUNTED, 1), 0);
+		CU_ASSERT_EQUAL(session_grant(0), 0);
+		if (came == 0) {
+			CU_ASSERT_EQUAL(session_answer(0, MST_WHERE_KEEP), 0);
+			CU_ASSERT(misses(MST_MISSES_ANSWER));
+			CU_ASSERT(session_wait_asks());
+		}
+		CU_ASSERT(misses(MST_MISSES_ANSWER));
+		CU_ASSERT_EQUAL(session_answer_behind(1, 1), 0);
+		CU_ASSERT_EQUAL(session_take(), 0);
+		CU_ASSERT(session_out.fresh && session_out.version == 1);
+		CU_ASSERT_EQUAL(session_out.ticket, 1);
+		session_end();
+	}
+}
+
 static void a_gap_between_versions_is_eproto(void)
 {
 	session_begin_working(&own);
@@ -496,6 +522,8 @@ static CU_TestInfo cases[] = {
 	{ "abandoning twice is told once", abandoning_twice_is_told_once },
 	{ "workers own: versions come in order, one by one", versions_in_order_one_by_one },
 	{ "workers own: no version is skipped", no_version_is_skipped_where_workers_own },
+	{ "workers own: an answer without a version makes way for the ask of a push",
+	  an_answer_without_a_version_makes_way_for_the_ask_of_a_push },
 	{ "workers own: a gap between versions is -EPROTO", a_gap_between_versions_is_eproto },
 	CU_TEST_INFO_NULL,
 };
