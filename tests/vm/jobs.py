@@ -9,7 +9,7 @@ import time
 
 import shared
 from checks import Failed, check, until
-from job import CALM, COUNTED, LATE, SYSTEM, Job
+from job import CALM, COUNTED, LATE, PORT, SYSTEM, Job
 
 sys.path.append(str(SYSTEM))
 import mode_cases  # pylint: disable=wrong-import-position
@@ -156,6 +156,47 @@ def two_rails(tools):
         sent = [packets(node, device) - count for device, count in zip(devices, before)]
         # 2 MB each way for each worker and version are 7800 packets of 4 KiB or more.
         check(f"each device has sent its part: {sent}", min(sent) > 2600)
+
+
+# What a program closes before it becomes another one, and what of ours may not have such a number.
+CLOSED = {0: "0<&- 1>&- 2>&-", 1: "0<&-", 2: "1>&- 2>&-"}
+OURS = re.compile(r"uverbs|rdma_cm|infiniband|anon_inode:|socket:")
+
+
+def descriptors_of(node, program):
+    """The descriptors of each process that runs a program: what each is, by number."""
+    listed = node.run(f"for p in $(pgrep -f '^{program} '); do ls -l /proc/$p/fd; done").output
+    return [{int(number): what for number, what in re.findall(r" (\d+) -> (.*)", process)}
+            for process in listed.split("total ")[1:]]
+
+
+def standard_files(tools):
+    """A server and workers run whose standard files are closed. Nothing that muster, or a library
+    of RDMA, has open gets the number of such a file: what the program prints goes nowhere."""
+    with shared.lab() as machines:
+        node = machines[0]
+        job = Job.__new__(Job)
+        job.lab, job.name, job.workers, job.tools = machines, "standard_files", {}, tools
+        job.address = f"127.0.0.1:{PORT}"
+        job.server = node.start(["sh", "-c", f'exec "$@" {CLOSED[0]}', "sh", tools.musterd,
+                                 "--listen", job.address, "--insecure", "--transport", "verbs",
+                                 *CALM, "-n", str(len(CLOSED)), "--policy", "bsp"])
+        until(lambda: node.run(f"</dev/tcp/127.0.0.1/{PORT}", check=False).status == 0, 60,
+              "the server listens")
+        for rank, closes in CLOSED.items():
+            job.start(rank, 0, ["sh", "-c", f'exec "$@" {closes}', "sh", tools.worker,
+                                f"/lab/{job.name}", 1237, "sleep_us=20000", *job.until_enough()])
+        job.wait_version(0, 2)
+        for program, count in ((tools.musterd, 1), (tools.worker, len(CLOSED))):
+            found = descriptors_of(node, program)
+            check(f"{count} of {program} with a device open",
+                  len(found) == count and all(any("uverbs" in what for what in fds.values())
+                                              for fds in found), found)
+            taken = [fds[fd] for fds in found for fd in range(3) if OURS.search(fds.get(fd, ""))]
+            check(f"nothing of ours has a number of a standard file: {taken}", not taken, found)
+        job.enough()
+        job.end(dict.fromkeys(CLOSED, 0), seconds=120)
+        job.check_history(*SGD)
 
 
 def loss(tools, names=("backup", "workers_own")):

@@ -33,6 +33,7 @@ PROGRAMS = "tests/vm/programs.json"  # in a build; CMake writes it
 # Cases that switch a machine off come last: after each of them machines are booted again.
 GROUPS = {
     "one": (transports.copies, transports.rails, jobs.exact, jobs.modes, jobs.two_rails,
+            jobs.standard_files,
             kills.kill_while_writing, kills.stop_when_counted, kills.kill_server_in_answer),
     "two": (jobs.digits, jobs.loss, jobs.late_write, jobs.bad_input, jobs.silence,
             jobs.device_lost, servers.exact, servers.certificates, servers.loss,
