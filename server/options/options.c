@@ -401,7 +401,7 @@ const struct mst_option mst_server_table[] = {
 	{ .name = "checkpoint-every",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(checkpoint_every),
-	  .fallback = "10min",
+	  .fallback = MST_CHECKPOINT_EVERY,
 	  .value = "COMMITS|DURATION",
 	  .help = "how often a version is saved: after so many versions, such as 1000, or after so "
 		  "much time, such as 10min; at most ten times a second; 0 is only at the end" },

@@ -128,6 +128,8 @@ static inline bool mst_server_options_becomes(const struct mst_server_options *o
 	return o->user != NULL && o->user[0] != '\0';
 }
 
+#define MST_CHECKPOINT_EVERY "10min" /* if nothing else is said */
+
 /* Reads --state and --checkpoint-every.
  * @why: a sentence.
  * Return: 0 or -EINVAL. */

@@ -91,6 +91,12 @@ static int state_check(const struct mst_server_options *o, struct mst_reason *wh
 		return mst_reason_fail(why, -EINVAL, "option --resume: the directory has no name");
 	if (o->state != NULL && o->state[0] == '\0')
 		return mst_reason_fail(why, -EINVAL, "option --state: the directory has no name");
+	if (!mst_server_options_saves(o) && strcmp(o->checkpoint_every, MST_CHECKPOINT_EVERY) != 0)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--checkpoint-every %.40s does nothing without --state DIR, which says "
+			"where versions are saved",
+			o->checkpoint_every);
 	return mst_server_options_checkpoints(o, &saves, why);
 }
 
@@ -101,8 +107,10 @@ static int listen_check(const char *option, const char *listen, struct mst_reaso
 	const char *colon = strrchr(listen, ':');
 	uint64_t port;
 
+	/* an address of IPv6 has brackets */
+	bool several = colon != NULL && listen[0] != '[' && strchr(listen, ':') != colon;
 	if (colon == NULL || colon == listen || mst_parse_u64(colon + 1, &port) != 0 ||
-	    port > UINT16_MAX)
+	    port > UINT16_MAX || several)
 		return mst_reason_fail(
 			why, -EINVAL,
 			"option --%s: \"%.60s\" is not HOST:PORT with a port from 0 to"

@@ -214,7 +214,7 @@ static void set_options(struct sim_server *s, const struct sim_plan *p)
 	if (p->saves.wanted)
 		set(s, "state", "the disk");
 	if (p->saves.resumes)
-		set(s, "resume", "the disk");
+		set(s, "resume", "."); /* which is there: options are checked against this host */
 	set(s, "job", "sim");
 	set(s, "join-timeout", "%" PRIu64 "ms", p->join_ns / MST_MS);
 	set(s, "chunk", "4K");

@@ -38,7 +38,7 @@ static int check(const struct mst_run_line *line, struct mst_reason *why)
 		mst_reason_set(why, "how many workers? -n W says it");
 		return -EINVAL;
 	}
-	if (line->program[0] == NULL) {
+	if (line->program[0] == NULL || line->program[0][0] == '\0') {
 		mst_reason_set(why, "no program for the workers: muster run -n %u -- PROGRAM",
 			       line->options.server.workers);
 		return -EINVAL;

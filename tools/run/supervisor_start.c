@@ -129,6 +129,11 @@ static const char *advice(const char *program, int error)
 {
 	const char *suffix = strrchr(program, '.');
 
+	if (error == -ENOENT && strchr(program, ' ') != NULL)
+		return "; PROGRAM and its arguments are words of their own: leave out the quotes";
+	if (error == -ENOENT && strchr(program, '=') != NULL)
+		return "; the environment is set by -- env NAME=VALUE PROGRAM, or before muster "
+		       "run";
 	if (suffix != NULL && strcmp(suffix, ".py") == 0)
 		return "; a Python program is started by its interpreter, as in -- python3 "
 		       "PROGRAM.py";
