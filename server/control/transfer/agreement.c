@@ -256,6 +256,8 @@ int mst_agreement_claim(struct mst_agreement *a, struct mst_conn *c,
 {
 	struct mst_agreement_row *row = &a->row[c->who.rank];
 
+	if (mst_job_is_over(&a->base->job))
+		return 0; /* the worker is told the end of the job */
 	if (c->took || a->over) {
 		if (!c->took && a->agreed.count > 0 && compare(claim, &a->agreed, a->from).state)
 			return refuse(-ENOTCONN,

@@ -299,6 +299,20 @@ static void slow_worker_is_waited_for_half_of_patience(void)
 	end();
 }
 
+static void slow_worker_that_comes_after_the_end_hears_of_the_end(void)
+{
+	begin();
+	(void)claims(0, 0, "0.1");
+	(void)claims(1, 0, "0.1");
+	now_ns += PATIENCE;
+	step();
+	base.job.state = MST_JOB_FINISHED;
+	CU_ASSERT_PTR_NULL(claims(2, 0, "0.3"));
+	CU_ASSERT_EQUAL(error, 0);
+	CU_ASSERT_EQUAL(worker[2].told, 0);
+	end();
+}
+
 static void slow_worker_with_the_same_state_goes_on(void)
 {
 	begin();
@@ -414,6 +428,8 @@ static CU_TestInfo cases[] = {
 	{ "nobody waits for one that is lost", nobody_waits_for_one_that_is_lost },
 	{ "a slow worker is waited for half of patience",
 	  slow_worker_is_waited_for_half_of_patience },
+	{ "a slow worker that comes after the end hears of the end",
+	  slow_worker_that_comes_after_the_end_hears_of_the_end },
 	{ "a slow worker with the same state goes on", slow_worker_with_the_same_state_goes_on },
 	{ "a slow worker that comes while the state is given takes it",
 	  slow_worker_that_comes_while_the_state_is_given_takes_it },
