@@ -103,9 +103,8 @@ int muster_agree(struct muster *m, const struct muster_claim *mine, const void *
 /* What this worker has after the version of its last outcome. Start from MUSTER_COMPARISON. */
 struct muster_comparison {
 	size_t size;
-	const struct muster_part
-		*parts;    /* rates and the like, of kind MUSTER_PART_STATE; or NULL */
-	size_t part_count; /* at most MUSTER_PARTS_MAX */
+	const struct muster_part *parts; /* rates and the like; NULL: none */
+	size_t part_count;               /* at most MUSTER_PARTS_MAX */
 	/* Digests of tensors, in the order of options.tensors: the first is of the tensors `first`
 	 * to `first` + `each` - 1, the next of the `each` tensors after them, and so on. A digest
 	 * may be of a part of each tensor, which the version alone decides. */
@@ -116,7 +115,9 @@ struct muster_comparison {
 	/* If this worker is one of those that differ, muster_wait() is to return -ESTALE, so that
 	 * it takes the state of another (options.comes_back). */
 	bool takes;
-	bool last; /* of the job: the server's log says that the job ends with a difference */
+	/* It is the last version of the job. If workers differ after it, musterd says that this is
+	 * missing, and exits with status 3. */
+	bool last;
 	char reserved[6];
 };
 /* clang-format off */
@@ -129,9 +130,9 @@ struct muster_comparison {
  * The version is that of the last outcome, or of the state that was taken last; with muster_train()
  * that of apply(). All workers have to say the same parts and tensors of the same version; what
  * only some of them say is compared among these. The leader waits for all, but not longer than
- * until one of them says something of a later version. Then those that have something else than
- * most others are told, and of two that differ both are; the server's log names version, ranks,
- * part and tensor, and muster status counts them. Never waits for the server.
+ * until more than half of them have said something of a later version. Then those that have
+ * something else than most others are told, and of two that differ both are; the server's log names
+ * version, ranks, part and tensor, and muster status counts them. Never waits for the server.
  * Return: 0; -EINVAL servers own, there has been no outcome yet, a part cannot be, or there are too
  * many; -EAGAIN the connection is busy: say it again, or not at all; shared errors.
  */
@@ -142,7 +143,7 @@ struct muster_difference {
 	size_t size;
 	uint64_t version; /* after which this worker had something else */
 	/* What, with both values where they are short, such as "lr of group 0: 0.2, and 0.1 at rank
-	 * 0; tensor 3 (fc.weight)". Valid until the next call of muster_difference(). */
+	 * 0; tensor fc.weight: not that of rank 0". Valid until the next call of muster_difference(). */
 	const char *why;
 	uint32_t from; /* a rank of those that have something else */
 	char reserved[4];
