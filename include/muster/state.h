@@ -129,10 +129,12 @@ struct muster_comparison {
  * @mine: read during the call only.
  * The version is that of the last outcome, or of the state that was taken last; with muster_train()
  * that of apply(). All workers have to say the same parts and tensors of the same version; what
- * only some of them say is compared among these. The leader waits for all, but not longer than
- * until more than half of them have said something of a later version. Then those that have
- * something else than most others are told, and of two that differ both are; the server's log names
- * version, ranks, part and tensor, and muster status counts them. Never waits for the server.
+ * only some of them say is compared among these. The leader waits for all; but if more than half of
+ * the workers have said something of a later version, only for those that could decide who is
+ * right, and not for long. Then those that have something else than most others are told, and of
+ * two that differ both are; the server's log names version, ranks, part and tensor, and muster
+ * status counts them. What a worker has said of a version stays, unless it says it again with
+ * `last`. Never waits for the server.
  * Return: 0; -EINVAL servers own, there has been no outcome yet, a part cannot be, or there are too
  * many; -EAGAIN the connection is busy: say it again, or not at all; shared errors.
  */

@@ -271,22 +271,91 @@ def one_that_takes_is_equal_again(a):
 
 
 def a_difference_at_the_end_is_in_the_exit_status(a):
-    """Where the job is too short for all blocks."""
+    """Where the job is too short for all blocks, and where it ends with a version after which ranks
+    compare anyway."""
     prepare(a)
 
     def work(rank, _):
-        script = ClampsABias(rank)
+        script = ClampsABias(rank, on_difference="take")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             while not script.sync.finished:
                 script.step()
         script.sync.close()
 
-    with Ranks(a, 3, work, "--policy", EVEN, "--commits", "14") as ranks:
-        ranks.ends()
-        check("musterd says that something is missing", ranks.server.end(SECONDS)[0] == 3)
-        must("the ranks have not ended with the same state: after version 14 rank 1 differs from "
-             "rank 0" in ranks.server.said(), ranks.server.said())
+    for last in (14, 48):
+        with Ranks(a, 3, work, "--policy", EVEN, "--commits", str(last)) as ranks:
+            ranks.ends()
+            check(f"{last}: musterd says that something is missing",
+                  ranks.server.end(SECONDS)[0] == 3)
+            must(f"the ranks have not ended with the same state: after version {last} rank 1 "
+                 "differs from rank 0" in ranks.server.said(), ranks.server.said())
+
+
+def a_late_rank_decides_who_is_right(a):
+    """Of the two others, which are further by more than two looks."""
+    prepare(a)
+
+    def work(rank, ranks):
+        class Waits(Slows):
+            """Rank 2 until the others have version 40, and rank 0 then until rank 1 has heard."""
+            waited = False
+
+            def step(self):
+                here = {0: 40, 2: 8}.get(rank)
+                if here is not None and self.sync.version >= here and not self.waited:
+                    self.waited = True
+                    if rank == 0:
+                        ranks.tell("ahead")
+                    ranks.hear("told" if rank == 0 else "ahead")
+                super().step()
+
+        return Waits(rank).trains(ranks)
+
+    with Ranks(a, 3, work, "--policy", SLOW) as ranks:
+        said = ranks.ends()
+    must("lr of group 0: 0.005, and 0.01 at rank 0" in (said[1][0] or ""), said)
+    check("rank 0 is right", said[0][0] is None and said[0] == said[2])
+
+
+class OwnRate(Script):
+    """Each rank has a rate of its own, and so other parameters than the others."""
+
+    def __init__(self, rank, **options):
+        super().__init__(rank, differ=("lr",), **options)
+        self.opt.param_groups[0]["lr"] = 0.01 * (rank + 1)
+
+
+def a_rank_that_differs_by_intention_is_not_compared(a):
+    """But where on_difference is given."""
+    prepare(a)
+    for options, last in (({}, 33), ({}, 32), ({"on_difference": "raise"}, HOPELESS)):
+        def work(rank, ranks):
+            return OwnRate(rank, **options).trains(ranks)
+
+        with Ranks(a, 2, work, "--policy", EVEN, "--commits", str(last)) as ranks:
+            said = ranks.ends()
+            if options:
+                check("both raise", said[0][0] and said[1][0])
+                continue
+            must(said[0][0] is said[1][0] is None and said[0][1] != said[1][1], said)
+            check("the server ends well", ranks.server.end(SECONDS)[0] == 0)
+
+
+class Strange(Script):
+    """Rates are numbers of NumPy, and groups have what cannot be in a state."""
+
+    def apply(self):
+        import numpy
+        super().apply()
+        self.opt.param_groups[0].update(lr=numpy.float32(0.01), rule=check, rows=[numpy.ones(2)])
+        if self.differs():
+            self.opt.param_groups[0]["rows"] = [numpy.zeros(2)]
+
+
+def what_a_program_puts_into_groups_is_compared_as_far_as_it_can_be(a):
+    prepare(a)
+    is_found(a, Strange, EVEN, "after version 16 than rank 0: group 0: not those of rank 0")
 
 
 ALONE = """
@@ -394,7 +463,9 @@ CASES, BY_HAND = together(
            states_changed_in_one_rank_are_found, rates_and_schedules_are_found_at_the_first_look),
     policies=(it_is_found_under_every_policy,),
     modes=(of_two_both_raise, one_that_warns_goes_on, one_that_takes_is_equal_again,
-           a_difference_at_the_end_is_in_the_exit_status),
+           a_difference_at_the_end_is_in_the_exit_status, a_late_rank_decides_who_is_right,
+           a_rank_that_differs_by_intention_is_not_compared,
+           what_a_program_puts_into_groups_is_compared_as_far_as_it_can_be),
     kernels=(other_kernels_are_named_and_warned_of,
              other_kernels_are_refused_where_that_is_wanted,
              one_that_comes_back_with_other_kernels_is_told))

@@ -55,6 +55,29 @@ def _of(name: str, content: Any, value: Any = "") -> Part:
     return Part(_short(name), _digest(*_state.pieces(content)), _short(value))
 
 
+def _plain(content: Any) -> Any:
+    """Numbers of NumPy as those of Python, and of what is in no state the name of its type."""
+    if isinstance(content, dict):
+        return {str(k): _plain(v) for k, v in content.items()}
+    if isinstance(content, (list, tuple)):
+        return [_plain(v) for v in content]
+    try:
+        _state.look_at(content)
+    except TypeError:
+        if hasattr(content, "tolist"):
+            return _plain(content.tolist())
+        return type(content).__qualname__
+    return content
+
+
+def _of_any(name: str, content: Any, value: Any = "") -> Part:
+    """Of what a program may have put there while it trains, too."""
+    try:
+        return _of(name, content, value)
+    except TypeError:
+        return _of(name, _plain(content), value)
+
+
 def _tensors(name: str, tensors: Iterable[Tuple[str, torch.Tensor]]) -> List[Part]:
     named = list(tensors)
     pieces = [piece for n, t in named for piece in (n.encode() + b"\0", _state.raw(t))]
@@ -70,8 +93,8 @@ def _group(name: str, group: Any, differ: Sequence[str]) -> List[Part]:
     rest = {k: v for k, v in group.items() if k not in ("params", "lr", *_own(differ))}
     words = ", ".join(f"{k} {v}" for k, v in rest.items() if k != "initial_lr")
     if "lr" not in group or "lr" in differ:
-        return [_of(name, rest, words)]
-    return [_of(f"lr of {name}", group["lr"], group["lr"]), _of(name, rest, words)]
+        return [_of_any(name, rest, words)]
+    return [_of_any(f"lr of {name}", group["lr"], group["lr"]), _of_any(name, rest, words)]
 
 
 def _groups(opt: torch.optim.Optimizer, differ: Sequence[str]) -> List[Part]:
@@ -80,7 +103,7 @@ def _groups(opt: torch.optim.Optimizer, differ: Sequence[str]) -> List[Part]:
              for part in _group(f"group {i}", g, differ)]
     rest = [{k: v for k, v in g.items() if k != "params" and k not in _own(differ)}
             for g in groups[_GROUPS:]]
-    return parts + ([_of("groups that follow", rest)] if rest else [])
+    return parts + ([_of_any("groups that follow", rest)] if rest else [])
 
 
 def of_place(opt: torch.optim.Optimizer, whole: "_state.Whole",
@@ -90,7 +113,7 @@ def of_place(opt: torch.optim.Optimizer, whole: "_state.Whole",
     parts = _groups(opt, differ)
     place = whole.place_of_scheduler()
     if place is not None and "lr" not in differ:
-        parts.append(_of("scheduler", place, f"at step {place.get('last_epoch', '?')}"))
+        parts.append(_of_any("scheduler", place, f"at step {place.get('last_epoch', '?')}"))
     return parts
 
 

@@ -67,7 +67,8 @@ class Sync(Rank):
     wire: "f32", "bf16" or "f16", how gradients travel. lr_scale: multiply the learning rate of each
     opt.step() by the version's orders.lr_scale (musterd --lr-scale); else it is the user's.
     differ: what in parameter groups this rank has of its own, such as ("lr",): it may be changed at
-    any time, and is kept where this rank takes the state of another.
+    any time, and is kept where this rank takes the state of another. As its parameters are others
+    then, this rank is not compared while it trains, unless on_difference is given.
     on_difference: what is done in a rank whose parameters, groups, rates or place of the scheduler
     differ from those of most other ranks after the same version. "raise": step() raises Diverged,
     and this rank has left the job; of two ranks that differ both do. "warn": it warns, once.
@@ -143,6 +144,7 @@ class Sync(Rank):
         self._rates = lambda: _claim.of_place(opt, whole, names_of(opt, differ))
         self._blocks = _compare.Blocks(self._layout)
         self._asked, self._mode = on_difference, on_difference or "raise"
+        self._compares = not differ or on_difference is not None
         self._states = 0  # that were set, one after the other, since a version was applied
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,
@@ -363,6 +365,8 @@ class Sync(Rank):
 
     def _say_what_it_has(self, *blocks: int, last: bool = False) -> None:
         """After this version. If the connection is busy, there will be other versions."""
+        if not self._compares:
+            return
         takes = self._mode == "take"
         with contextlib.suppress(Busy):
             self._worker.compare(self._rates(), takes=takes, last=last)

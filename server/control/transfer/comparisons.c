@@ -7,19 +7,20 @@
 
 #include "common/base/crc32c.h"
 
-#define OTHER ((uint8_t)(MST_STATE_GROUPS + 1))
-
 int mst_comparisons_init(struct mst_comparisons *c, uint32_t workers, const bool *present)
 {
 	c->workers = workers;
 	c->present = present;
+	c->apart = calloc(workers, sizeof(*c->apart));
 	c->newest = calloc(workers, sizeof(*c->newest));
 	c->row = calloc(MST_COMPARISONS_KEPT, sizeof(*c->row));
 	c->vote = calloc((size_t)MST_COMPARISONS_KEPT * workers, sizeof(*c->vote));
-	if (c->newest == NULL || c->row == NULL || c->vote == NULL)
+	if (c->apart == NULL || c->newest == NULL || c->row == NULL || c->vote == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < MST_COMPARISONS_KEPT; i++)
 		c->row[i].vote = c->vote + (size_t)i * workers;
+	for (uint32_t rank = 0; rank < workers; rank++)
+		c->apart[rank] = UINT64_MAX;
 	return 0;
 }
 
@@ -37,6 +38,7 @@ void mst_comparisons_fini(struct mst_comparisons *c)
 {
 	for (uint32_t i = 0; i < c->count; i++)
 		clear(c, &c->row[i]);
+	free(c->apart);
 	free(c->newest);
 	free(c->row);
 	free(c->vote);
@@ -58,7 +60,7 @@ static void drop(struct mst_comparisons *c, struct mst_compared *row)
 
 static bool is_alone(const struct mst_compared *row, uint32_t rank)
 {
-	return row->said == 1 && row->vote[rank].group != 0;
+	return row->said == 1 && row->vote[rank].said;
 }
 
 /* The row of the oldest version; @rank: of those that this rank alone has said. NULL: none. */
@@ -110,7 +112,7 @@ static struct mst_compared *row_of(struct mst_comparisons *c, uint32_t rank,
 
 /* ---- groups ---- */
 
-static uint64_t digest_of(const struct mst_comparison *said)
+static uint32_t digest_of(const struct mst_comparison *said)
 {
 	uint32_t sum = mst_crc32c(0, said->digest, said->count * sizeof(said->digest[0]));
 
@@ -122,63 +124,181 @@ static uint64_t digest_of(const struct mst_comparison *said)
 	return sum;
 }
 
-/* Return: its number from 1, or OTHER; 0: no memory. */
-static uint8_t group_of(struct mst_compared *row, uint32_t rank, const struct mst_comparison *said)
+static const struct mst_state_group *group_of(const struct mst_compared *row, uint32_t digest)
 {
-	uint64_t digest = digest_of(said);
-
 	for (uint32_t i = 0; i < row->groups; i++) {
-		struct mst_state_group *group = &row->group[i];
-		if (group->digest != digest)
-			continue;
-		group->ranks++;
-		if (rank < group->rank)
-			group->rank = rank;
-		return (uint8_t)(i + 1);
+		if (row->group[i].digest == digest)
+			return &row->group[i];
 	}
-	if (row->groups == MST_STATE_GROUPS) {
-		row->others++;
-		return OTHER;
+	return NULL;
+}
+
+static uint32_t ranks_of(const struct mst_comparisons *c, const struct mst_compared *row,
+			 uint32_t digest)
+{
+	uint32_t ranks = 0;
+
+	for (uint32_t rank = 0; rank < c->workers; rank++)
+		ranks += row->vote[rank].said && row->vote[rank].digest == digest;
+	return ranks;
+}
+
+/* The place of a new group. If there is none, it takes that of the group of fewest ranks, unless
+ * that one has more than the new one. So the group of most ranks is always kept. */
+static struct mst_state_group *place_for(struct mst_comparisons *c, struct mst_compared *row,
+					 uint32_t digest)
+{
+	uint32_t fewest = UINT32_MAX;
+	struct mst_state_group *found = NULL;
+
+	if (row->groups < MST_STATE_GROUPS)
+		return &row->group[row->groups++];
+	row->others = true;
+	for (uint32_t i = 0; i < row->groups; i++) {
+		uint32_t ranks = ranks_of(c, row, row->group[i].digest);
+		if (ranks < fewest) {
+			fewest = ranks;
+			found = &row->group[i];
+		}
 	}
+	if (fewest > ranks_of(c, row, digest) + 1)
+		return NULL;
+	free(found->said);
+	return found;
+}
+
+static int keep(struct mst_comparisons *c, struct mst_compared *row, uint32_t digest,
+		const struct mst_comparison *said)
+{
+	if (group_of(row, digest) != NULL)
+		return 0;
 	struct mst_comparison *kept = malloc(sizeof(*kept));
 	if (kept == NULL)
+		return -ENOMEM;
+	struct mst_state_group *group = place_for(c, row, digest);
+	if (group == NULL) {
+		free(kept);
 		return 0;
+	}
 	*kept = *said;
-	row->group[row->groups++] = (struct mst_state_group){
-		.digest = digest, .ranks = 1, .rank = rank, .said = kept
-	};
-	return (uint8_t)row->groups;
+	*group = (struct mst_state_group){ .digest = digest, .said = kept };
+	return 0;
 }
 
 int mst_comparisons_take(struct mst_comparisons *c, uint32_t rank,
 			 const struct mst_comparison *said)
 {
 	struct mst_compared *row = row_of(c, rank, said);
+	struct mst_vote *vote = &row->vote[rank];
+	bool ends = said->last != 0 && !vote->last;
 
-	if (row->vote[rank].group != 0)
+	if (vote->said && !vote->forgotten && !ends)
 		return 0;
-	uint8_t group = group_of(row, rank, said);
-	if (group == 0) {
+	uint32_t digest = digest_of(said);
+	if (keep(c, row, digest, said) != 0) {
 		if (row->said == 0)
 			drop(c, row);
 		return -ENOMEM;
 	}
-	row->vote[rank] = (struct mst_vote){ .group = group };
-	row->said++;
+	row->said += !vote->said;
+	row->done = false;
+	*vote = (struct mst_vote){ .digest = digest, .said = true, .last = said->last != 0 };
 	if (said->version > c->newest[rank])
 		c->newest[rank] = said->version;
 	return 0;
 }
 
+void mst_comparisons_discount(struct mst_comparisons *c, uint32_t rank, uint64_t version)
+{
+	if (version < c->apart[rank])
+		c->apart[rank] = version;
+}
+
 void mst_comparisons_forget(struct mst_comparisons *c, uint32_t rank)
 {
-	for (uint32_t i = 0; i < c->count; i++)
-		c->row[i].vote[rank].judged = true;
+	c->apart[rank] = UINT64_MAX;
+	for (uint32_t i = 0; i < c->count; i++) {
+		struct mst_vote *vote = &c->row[i].vote[rank];
+		vote->judged = vote->forgotten = true;
+	}
 }
 
 /* ---- which is right ---- */
 
-static bool is_ready(const struct mst_comparisons *c, const struct mst_compared *row)
+/* Of each group. */
+struct tally {
+	uint32_t ranks[MST_STATE_GROUPS];
+	uint32_t lowest[MST_STATE_GROUPS]; /* rank */
+	uint32_t all;
+};
+
+/* @all: those that are known to differ count, too. */
+static void count(const struct mst_comparisons *c, const struct mst_compared *row, bool all,
+		  struct tally *out)
+{
+	*out = (struct tally){ .all = 0 };
+	for (uint32_t rank = 0; rank < c->workers; rank++) {
+		const struct mst_vote *vote = &row->vote[rank];
+		bool counts = all || row->version <= c->apart[rank];
+		if (!vote->said || vote->forgotten || !counts)
+			continue;
+		const struct mst_state_group *group = group_of(row, vote->digest);
+		if (group == NULL)
+			continue;
+		size_t at = (size_t)(group - row->group);
+		if (out->ranks[at]++ == 0)
+			out->lowest[at] = rank;
+		out->all++;
+	}
+}
+
+struct best {
+	uint32_t group; /* of most ranks; of several, the one of the lowest rank */
+	uint32_t next;  /* of most ranks but that */
+	uint32_t lead;  /* so many ranks more than the next one */
+	struct tally tally;
+};
+
+static bool is_better(const struct tally *t, uint32_t a, uint32_t b)
+{
+	return t->ranks[a] > t->ranks[b] ||
+	       (t->ranks[a] == t->ranks[b] && t->ranks[a] > 0 && t->lowest[a] < t->lowest[b]);
+}
+
+static struct best find_best(const struct mst_comparisons *c, const struct mst_compared *row)
+{
+	struct best best = { .group = 0 };
+	const struct tally *t = &best.tally;
+
+	count(c, row, false, &best.tally);
+	if (t->all == 0)
+		count(c, row, true, &best.tally);
+	for (uint32_t i = 1; i < row->groups; i++) {
+		if (is_better(t, i, best.group))
+			best.group = i;
+	}
+	best.next = best.group == 0 ? 1 : 0;
+	for (uint32_t i = 0; i < row->groups; i++) {
+		if (i != best.group && is_better(t, i, best.next))
+			best.next = i;
+	}
+	best.lead = t->ranks[best.group] - t->ranks[best.next];
+	if (row->others && t->ranks[best.group] == 1)
+		best.lead = 0; /* there is another one of as many */
+	return best;
+}
+
+static bool is_old(const struct mst_comparisons *c, const struct mst_compared *row)
+{
+	uint32_t later = 0;
+
+	for (uint32_t i = 0; i < c->count; i++)
+		later += c->row[i].version > row->version;
+	return later >= MST_COMPARISONS_KEPT / 2;
+}
+
+static bool is_ready(const struct mst_comparisons *c, const struct mst_compared *row,
+		     const struct best *best)
 {
 	uint32_t present = 0, later = 0, missing = 0;
 
@@ -187,79 +307,50 @@ static bool is_ready(const struct mst_comparisons *c, const struct mst_compared 
 			continue;
 		present++;
 		later += c->newest[rank] > row->version;
-		missing += row->vote[rank].group == 0;
+		/* One that has said something of a later version says nothing of this one. */
+		missing += !row->vote[rank].said && c->newest[rank] <= row->version;
 	}
-	return missing == 0 || 2 * later > present;
+	if (missing == 0)
+		return true;
+	return 2 * later > present && (best->lead > missing || is_old(c, row));
 }
 
-struct best {
-	uint32_t group; /* of most ranks; of several, the one of the lowest rank */
-	bool tie;       /* there are several */
-};
-
-static struct best find_best(const struct mst_compared *row)
-{
-	struct best best = { .group = 0 };
-
-	for (uint32_t i = 1; i < row->groups; i++) {
-		const struct mst_state_group *group = &row->group[i],
-					     *most = &row->group[best.group];
-		if (group->ranks < most->ranks)
-			continue;
-		best.tie = group->ranks == most->ranks;
-		if (!best.tie || group->rank < most->rank)
-			best.group = i;
-	}
-	best.tie |= row->group[best.group].ranks == 1 && row->others > 0;
-	return best;
-}
-
-/* The group that a rank of the best one is compared with. */
-static uint32_t another(const struct mst_compared *row, uint32_t best)
-{
-	uint32_t found = best == 0 ? 1 : 0;
-
-	for (uint32_t i = 0; i < row->groups; i++) {
-		if (i != best && row->group[i].ranks > row->group[found].ranks)
-			found = i;
-	}
-	return found;
-}
-
-static void fill(const struct mst_compared *row, uint32_t rank, struct best best,
+static void fill(const struct mst_compared *row, uint32_t rank, const struct best *best,
 		 struct mst_odd_rank *out)
 {
-	uint8_t group = row->vote[rank].group;
-	bool is_right = group == best.group + 1;
-	const struct mst_state_group *with =
-		&row->group[is_right ? another(row, best.group) : best.group];
+	const struct mst_vote *vote = &row->vote[rank];
+	const struct mst_state_group *own = group_of(row, vote->digest);
+	bool is_right = own == &row->group[best->group];
+	uint32_t with = is_right ? best->next : best->group;
 
-	const struct mst_comparison *own = group == OTHER ? NULL : row->group[group - 1].said;
 	*out = (struct mst_odd_rank){
 		.rank = rank,
-		.from = with->rank,
+		.from = best->tally.lowest[with],
 		.is_right = is_right,
 		.version = row->version,
-		.last = (own != NULL ? own : with->said)->last != 0,
-		.own = own,
-		.theirs = with->said,
+		.last = vote->last,
+		.own = own != NULL ? own->said : NULL,
+		.theirs = row->group[with].said,
 	};
 }
 
 static bool find_in(struct mst_comparisons *c, struct mst_compared *row, struct mst_odd_rank *out)
 {
-	if (row->groups < 2 || !is_ready(c, row))
+	if (row->groups < 2 || row->done)
 		return false;
-	struct best best = find_best(row);
+	struct best best = find_best(c, row);
+	if (!is_ready(c, row, &best))
+		return false;
+	const struct mst_state_group *right = &row->group[best.group];
 	for (uint32_t rank = 0; rank < c->workers; rank++) {
 		struct mst_vote *vote = &row->vote[rank];
-		if (vote->group == 0 || vote->judged ||
-		    (!best.tie && vote->group == best.group + 1))
+		if (!vote->said || vote->judged || (best.lead > 0 && vote->digest == right->digest))
 			continue;
 		vote->judged = true;
-		fill(row, rank, best, out);
+		fill(row, rank, &best, out);
 		return true;
 	}
+	row->done = true;
 	return false;
 }
 

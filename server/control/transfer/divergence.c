@@ -30,23 +30,31 @@ void mst_divergence_fini(struct mst_divergence *d)
 
 /* ---- in words ---- */
 
-/* The tensors that digest @at is of. */
-static void add_name(const struct mst_job *j, const struct mst_comparison *said, uint32_t at,
-		     struct mst_reason *out)
+static void add_name(const struct mst_job *j, uint32_t tensor, struct mst_reason *out)
 {
 	const struct muster_tensor *rows = mst_tensor_table_rows(j->tensors);
-	uint32_t count = mst_tensor_table_count(j->tensors);
-	uint32_t first = said->first + at * said->each, last = first + said->each - 1;
-	bool known = rows != NULL && first < count;
+	bool known = rows != NULL && tensor < mst_tensor_table_count(j->tensors);
 
-	if (known && last >= count)
-		last = count - 1;
-	if (known && rows[first].name != NULL && rows[first].name[0] != '\0')
-		mst_reason_add(out, "%s", rows[first].name);
+	if (known && rows[tensor].name != NULL && rows[tensor].name[0] != '\0')
+		mst_reason_add(out, "%s", rows[tensor].name);
 	else
-		mst_reason_add(out, "%" PRIu32, first);
-	if (last > first)
-		mst_reason_add(out, " to %" PRIu32 " after it", last - first);
+		mst_reason_add(out, "%" PRIu32, tensor);
+}
+
+/* The tensors that digest @at is of. */
+static void add_names(const struct mst_job *j, const struct mst_comparison *said, uint32_t at,
+		      struct mst_reason *out)
+{
+	uint32_t first = said->first + at * said->each, last = first + said->each - 1;
+	uint32_t count = mst_tensor_table_count(j->tensors);
+
+	if (first < count && last >= count)
+		last = count - 1;
+	add_name(j, first, out);
+	if (last == first)
+		return;
+	mst_reason_add(out, " to ");
+	add_name(j, last, out);
 }
 
 static void add_tensors(const struct mst_job *j, const struct mst_odd_rank *odd,
@@ -60,15 +68,15 @@ static void add_tensors(const struct mst_job *j, const struct mst_odd_rank *odd,
 		if (own->digest[i] == theirs->digest[i] || ++differ > NAMED)
 			continue;
 		mst_reason_add(&names, differ > 1 ? ", " : "");
-		add_name(j, own, i, &names);
+		add_names(j, own, i, &names);
 	}
 	if (differ > NAMED)
 		mst_reason_add(&names, " and %" PRIu32 " more", differ - NAMED);
-	if (differ == 1)
-		mst_apart_add(apart, "tensor %s: not that of rank %" PRIu32, names.text, odd->from);
-	else if (differ > 1)
-		mst_apart_add(apart, "tensors %s: not those of rank %" PRIu32, names.text,
-			      odd->from);
+	if (differ == 0)
+		return;
+	bool one = differ == 1 && own->each == 1;
+	mst_apart_add(apart, "tensor%s %s: not %s of rank %" PRIu32, one ? "" : "s", names.text,
+		      one ? "that" : "those", odd->from);
 }
 
 static struct mst_apart say(const struct mst_job *j, const struct mst_odd_rank *odd)
@@ -130,6 +138,7 @@ static void handle(struct mst_divergence *d, const struct mst_odd_rank *odd)
 		return;
 	}
 	row->told = true;
+	mst_comparisons_discount(&d->comparisons, odd->rank, odd->version);
 	mst_warn("rank %" PRIu32 " differs from rank %" PRIu32 " after version %" PRIu64 ": %s%s",
 		 odd->rank, odd->from, odd->version, apart.why.text,
 		 row->takes ? "; it takes the state of another rank" : "");

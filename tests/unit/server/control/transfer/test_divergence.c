@@ -10,7 +10,7 @@
 #include "tests/unit/server/control/stub_stream.h"
 #include "tests/ut.h"
 
-#define WORKERS 5u
+#define WORKERS (MST_STATE_GROUPS + 6u)
 
 /* The other end of a connection. It reads a message as soon as it has come. */
 struct peer {
@@ -218,7 +218,7 @@ static void tensors_are_named(void)
 	for (uint32_t rank = 0; rank < 3; rank++)
 		has_tensors(rank, 32, rank == 0 ? 1 : NONE, false, false);
 	CU_ASSERT(is_told(0, 32, 1));
-	CU_ASSERT_STRING_EQUAL(worker[0].last.why, "tensor 10 to 1 after it: not that of rank 1");
+	CU_ASSERT_STRING_EQUAL(worker[0].last.why, "tensors 10 to 11: not those of rank 1");
 	end();
 }
 
@@ -247,6 +247,80 @@ static void a_rank_that_says_nothing_is_waited_for_until_most_are_further(void)
 	CU_ASSERT(is_told(3, 16, 0));
 	has_rate(4, 16, "0.3"); /* and what comes later is compared all the same */
 	CU_ASSERT(is_told(4, 16, 0));
+	end();
+}
+
+/* Of two that differ one is right, and the third knows which. */
+static void a_rank_that_decides_who_is_right_is_waited_for(void)
+{
+	begin(3);
+	for (uint64_t version = 16; version <= 160; version += 16) {
+		has_rate(0, version, "0.1");
+		has_rate(1, version, "0.2");
+	}
+	CU_ASSERT_EQUAL(worker[0].told + worker[1].told, 0);
+	has_rate(2, 16, "0.1");
+	CU_ASSERT(is_told(1, 16, 0));
+	CU_ASSERT_EQUAL(worker[0].told, 0);
+	end();
+}
+
+static void it_is_waited_for_as_long_as_half_of_the_reports_are_older(void)
+{
+	begin(3);
+	for (uint64_t version = 1; version <= MST_COMPARISONS_KEPT / 2; version++) {
+		has_rate(0, version, "0.1");
+		has_rate(1, version, "0.2");
+	}
+	CU_ASSERT_EQUAL(worker[0].told + worker[1].told, 0);
+	for (uint32_t rank = 0; rank < 2; rank++)
+		has_rate(rank, 1000, rank == 0 ? "0.1" : "0.2");
+	CU_ASSERT(is_told(0, 1, 1) && is_told(1, 1, 0));
+	end();
+}
+
+/* As one that has taken a state meanwhile, which is of a later version. */
+static void a_rank_that_has_passed_a_version_is_not_waited_for(void)
+{
+	begin(3);
+	has_rate(0, 16, "0.1");
+	has_rate(1, 16, "0.2");
+	has_rate(2, 32, "0.1");
+	CU_ASSERT(is_told(0, 16, 1) && is_told(1, 16, 0));
+	end();
+}
+
+/* It said more before it heard that it differs. */
+static void one_that_differs_does_not_decide_what_is_right(void)
+{
+	begin(3);
+	for (uint64_t version = 16; version <= 48; version += 16) {
+		has_rate(0, version, "0.1");
+		has_rate(1, version, "0.2");
+	}
+	has_rate(2, 16, "0.1");
+	CU_ASSERT(is_told(1, 16, 0));
+	present[1] = present[2] = false;
+	mst_divergence_lost(&divergence);
+	CU_ASSERT_EQUAL(worker[0].told, 0);
+	CU_ASSERT_EQUAL(worker[1].told, 1);
+	end();
+}
+
+static void what_a_rank_said_before_it_took_a_state_decides_nothing(void)
+{
+	begin(3);
+	has_rate(1, 32, "0.2");
+	mst_divergence_took(&divergence, 1);
+	has_rate(0, 32, "0.1");
+	present[2] = false;
+	mst_divergence_lost(&divergence);
+	CU_ASSERT_EQUAL(worker[0].told + worker[1].told, 0);
+	has_rate(1, 32, "0.1"); /* its state is of an older version */
+	CU_ASSERT_EQUAL(worker[0].told + worker[1].told, 0);
+	has_rate(1, 48, "0.2");
+	has_rate(0, 48, "0.1");
+	CU_ASSERT(is_told(0, 48, 1) && is_told(1, 48, 0));
 	end();
 }
 
@@ -318,6 +392,22 @@ static void a_difference_at_the_end_is_noted(void)
 	end();
 }
 
+/* A rank has said it before, as of any version, when it says it as the last one. */
+static void a_difference_at_the_end_is_noted_also_where_it_was_known(void)
+{
+	begin(3);
+	for (uint32_t last = 0; last < 2; last++) {
+		CU_ASSERT_STRING_EQUAL(base.job.apart.text, "");
+		for (uint32_t rank = 0; rank < 3; rank++)
+			has_tensors(rank, 48, rank == 1 ? 1 : NONE, false, last != 0);
+	}
+	CU_ASSERT_STRING_EQUAL(base.job.apart.text,
+			       "the ranks have not ended with the same state: after version 48 "
+			       "rank 1 differs from rank 0");
+	CU_ASSERT(is_told(1, 48, 0));
+	end();
+}
+
 /* Versions that there are not push out what this rank alone has said, and nothing else. */
 static void a_rank_cannot_push_out_what_others_have_said(void)
 {
@@ -349,6 +439,23 @@ static void more_states_than_are_kept_are_told_too(void)
 	end();
 }
 
+/* However many have something of their own before, what most ranks have is right. */
+static void most_ranks_are_right_also_among_more_states_than_are_kept(void)
+{
+	char rate[8];
+
+	begin(WORKERS);
+	for (uint32_t rank = 0; rank < WORKERS; rank++) {
+		bool odd = rank < MST_STATE_GROUPS + 3;
+		(void)snprintf(rate, sizeof(rate), "%" PRIu32, odd ? rank : 99);
+		has_rate(rank, 16, rate);
+	}
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		CU_ASSERT_EQUAL(worker[rank].told, rank < MST_STATE_GROUPS + 3);
+	CU_ASSERT_EQUAL(worker[0].last.from, MST_STATE_GROUPS + 3);
+	end();
+}
+
 static void what_cannot_be_compared_breaks_the_protocol(void)
 {
 	static struct mst_comparison said;
@@ -375,15 +482,29 @@ static CU_TestInfo cases[] = {
 	  other_versions_and_other_tensors_are_not_compared },
 	{ "a rank that says nothing is waited for until most are further",
 	  a_rank_that_says_nothing_is_waited_for_until_most_are_further },
+	{ "a rank that decides who is right is waited for",
+	  a_rank_that_decides_who_is_right_is_waited_for },
+	{ "it is waited for as long as half of the reports are older",
+	  it_is_waited_for_as_long_as_half_of_the_reports_are_older },
+	{ "a rank that has passed a version is not waited for",
+	  a_rank_that_has_passed_a_version_is_not_waited_for },
+	{ "one that differs does not decide what is right",
+	  one_that_differs_does_not_decide_what_is_right },
+	{ "what a rank said before it took a state decides nothing",
+	  what_a_rank_said_before_it_took_a_state_decides_nothing },
 	{ "a rank that has left is not waited for", a_rank_that_has_left_is_not_waited_for },
 	{ "one that has taken a state is told again", one_that_has_taken_a_state_is_told_again },
 	{ "a new session is another state", a_new_session_is_another_state },
 	{ "one that takes takes the state of the lowest rank",
 	  one_that_takes_takes_that_of_the_lowest },
 	{ "a difference at the end of the job is noted", a_difference_at_the_end_is_noted },
+	{ "a difference at the end of the job is noted also where it was known",
+	  a_difference_at_the_end_is_noted_also_where_it_was_known },
 	{ "a rank cannot push out what others have said",
 	  a_rank_cannot_push_out_what_others_have_said },
 	{ "all of many that differ are counted", more_states_than_are_kept_are_told_too },
+	{ "most ranks are right also among more states than are kept",
+	  most_ranks_are_right_also_among_more_states_than_are_kept },
 	{ "what cannot be compared breaks the protocol",
 	  what_cannot_be_compared_breaks_the_protocol },
 	CU_TEST_INFO_NULL,
