@@ -166,7 +166,8 @@ def run(a, habit, policy, *more, count=3):
     def work(rank, ranks):
         return habit(rank, policy == SLOW).trains(ranks)
 
-    with Ranks(a, count, work, "--policy", policy, *more) as ranks:
+    # A late rank that takes a state says nothing of what it has passed, and decides nothing.
+    with Ranks(a, count, work, "--policy", policy, "--history", "400", *more) as ranks:
         return ranks.ends(), ranks.server.said()
 
 
@@ -293,7 +294,7 @@ def a_difference_at_the_end_is_in_the_exit_status(a):
 
 
 def a_late_rank_decides_who_is_right(a):
-    """Of the two others, which are further by more than two looks."""
+    """The two others differ, and are further by more than two looks."""
     prepare(a)
 
     def work(rank, ranks):

@@ -71,7 +71,7 @@ def _plain(content: Any) -> Any:
 
 
 def _of_any(name: str, content: Any, value: Any = "") -> Part:
-    """Of what a program may have put there while it trains, too."""
+    """A part, also of what a program may have put there while it trains."""
     try:
         return _of(name, content, value)
     except TypeError:

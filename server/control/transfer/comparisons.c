@@ -202,7 +202,10 @@ int mst_comparisons_take(struct mst_comparisons *c, uint32_t rank,
 	}
 	row->said += !vote->said;
 	row->done = false;
-	*vote = (struct mst_vote){ .digest = digest, .said = true, .last = said->last != 0 };
+	*vote = (struct mst_vote){ .digest = digest,
+				   .said = true,
+				   .last = said->last != 0,
+				   .again = vote->judged && !vote->forgotten };
 	if (said->version > c->newest[rank])
 		c->newest[rank] = said->version;
 	return 0;
@@ -225,8 +228,8 @@ void mst_comparisons_forget(struct mst_comparisons *c, uint32_t rank)
 
 /* ---- which is right ---- */
 
-/* Of each group. */
-struct tally {
+/* The ranks of each group. */
+struct counts {
 	uint32_t ranks[MST_STATE_GROUPS];
 	uint32_t lowest[MST_STATE_GROUPS]; /* rank */
 	uint32_t all;
@@ -234,9 +237,9 @@ struct tally {
 
 /* @all: those that are known to differ count, too. */
 static void count(const struct mst_comparisons *c, const struct mst_compared *row, bool all,
-		  struct tally *out)
+		  struct counts *out)
 {
-	*out = (struct tally){ .all = 0 };
+	*out = (struct counts){ .all = 0 };
 	for (uint32_t rank = 0; rank < c->workers; rank++) {
 		const struct mst_vote *vote = &row->vote[rank];
 		bool counts = all || row->version <= c->apart[rank];
@@ -256,10 +259,10 @@ struct best {
 	uint32_t group; /* of most ranks; of several, the one of the lowest rank */
 	uint32_t next;  /* of most ranks but that */
 	uint32_t lead;  /* so many ranks more than the next one */
-	struct tally tally;
+	struct counts counts;
 };
 
-static bool is_better(const struct tally *t, uint32_t a, uint32_t b)
+static bool is_better(const struct counts *t, uint32_t a, uint32_t b)
 {
 	return t->ranks[a] > t->ranks[b] ||
 	       (t->ranks[a] == t->ranks[b] && t->ranks[a] > 0 && t->lowest[a] < t->lowest[b]);
@@ -268,11 +271,11 @@ static bool is_better(const struct tally *t, uint32_t a, uint32_t b)
 static struct best find_best(const struct mst_comparisons *c, const struct mst_compared *row)
 {
 	struct best best = { .group = 0 };
-	const struct tally *t = &best.tally;
+	const struct counts *t = &best.counts;
 
-	count(c, row, false, &best.tally);
+	count(c, row, false, &best.counts);
 	if (t->all == 0)
-		count(c, row, true, &best.tally);
+		count(c, row, true, &best.counts);
 	for (uint32_t i = 1; i < row->groups; i++) {
 		if (is_better(t, i, best.group))
 			best.group = i;
@@ -325,10 +328,11 @@ static void fill(const struct mst_compared *row, uint32_t rank, const struct bes
 
 	*out = (struct mst_odd_rank){
 		.rank = rank,
-		.from = best->tally.lowest[with],
+		.from = best->counts.lowest[with],
 		.is_right = is_right,
 		.version = row->version,
 		.last = vote->last,
+		.again = vote->again,
 		.own = own != NULL ? own->said : NULL,
 		.theirs = row->group[with].said,
 	};

@@ -5,8 +5,8 @@
  * other. Ranks that say the same are a group.
  *
  * The group of most ranks is right; of groups that as many ranks have, none is, and all these ranks
- * are told. Reports are judged when every worker that is present has said its own, or something of a
- * later version. If more than half have said something of a later version, reports are judged
+ * are told. Reports are judged when every worker that is present has said its own, or something of
+ * a later version. If more than half have said something of a later version, reports are judged
  * before, unless those that are waited for could still decide which group is right. Such reports
  * wait until they are of the older half of all that are kept.
  *
@@ -41,6 +41,7 @@ struct mst_vote {
 	bool said;
 	bool last;      /* it was said as what the rank has at the end of the job */
 	bool judged;    /* nobody is told of it any more */
+	bool again;     /* it was judged before, and is said as the last one now */
 	bool forgotten; /* the rank has another state now: it does not count */
 };
 
@@ -73,6 +74,7 @@ struct mst_odd_rank {
 	bool is_right; /* its group is the one of the lowest rank of as many as any: see above */
 	uint64_t version;
 	bool last;
+	bool again;                                /* it has been found for this version before */
 	const struct mst_comparison *own, *theirs; /* own: NULL: it was not kept */
 };
 

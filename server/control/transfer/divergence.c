@@ -129,7 +129,7 @@ static void handle(struct mst_divergence *d, const struct mst_odd_rank *odd)
 	if (row->takes && odd->is_right)
 		return; /* of as many, the others take its state */
 	struct mst_apart apart = say(j, odd);
-	j->differences++;
+	j->differences += !odd->again;
 	note_end(j, odd);
 	if (row->told) {
 		mst_debug("rank %" PRIu32 " differs from rank %" PRIu32 " after version %" PRIu64

@@ -250,7 +250,7 @@ static void a_rank_that_says_nothing_is_waited_for_until_most_are_further(void)
 	end();
 }
 
-/* Of two that differ one is right, and the third knows which. */
+/* One of two that differ is right, and the third knows which. */
 static void a_rank_that_decides_who_is_right_is_waited_for(void)
 {
 	begin(3);
@@ -405,6 +405,7 @@ static void a_difference_at_the_end_is_noted_also_where_it_was_known(void)
 			       "the ranks have not ended with the same state: after version 48 "
 			       "rank 1 differs from rank 0");
 	CU_ASSERT(is_told(1, 48, 0));
+	CU_ASSERT_EQUAL(base.job.differences, 1);
 	end();
 }
 
