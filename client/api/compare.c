@@ -127,7 +127,8 @@ int muster_difference(struct muster *m, struct muster_difference *out)
 	m->difference = m->session.told.differs;
 	struct muster_difference told = { .version = m->difference.version,
 					  .why = m->difference.why,
-					  .from = m->difference.from };
+					  .from = m->difference.from,
+					  .kernels_differ = m->difference.kernels != 0 };
 	mst_sized_write(&sized_difference, &told, out);
 	return 1;
 }

@@ -275,7 +275,8 @@ struct mst_comparison {
 
 struct mst_differs {
 	uint64_t version;
-	uint32_t from; /* a rank of those that have something else */
+	uint32_t from;    /* a rank of those that have something else */
+	uint32_t kernels; /* 1: one of the two came late, and computes with other kernels */
 	char why[MST_REASON_LEN];
 };
 

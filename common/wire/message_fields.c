@@ -258,7 +258,8 @@ static const struct mst_field comparison_fields[] = {
 static const struct mst_field differs_fields[] = {
 	FIELD(1, U64, mst_differs, version),
 	FIELD(2, U32, mst_differs, from),
-	TEXT(3, mst_differs, why),
+	LIMITED(3, ENUM, mst_differs, kernels, 2),
+	TEXT(4, mst_differs, why),
 };
 static const struct mst_field start_fields[] = {
 	LIMITED(1, ENUM, mst_start_offer, offers, 2),

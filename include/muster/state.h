@@ -148,7 +148,10 @@ struct muster_difference {
 	 * 0; tensor fc.weight: not that of rank 0". Valid until the next call of muster_difference(). */
 	const char *why;
 	uint32_t from; /* a rank of those that have something else */
-	char reserved[4];
+	/* One of the two has joined while the job was running, and has other parts of kind
+	 * MUSTER_PART_KERNEL than the others. */
+	bool kernels_differ;
+	char reserved[3];
 };
 /* clang-format off */
 #define MUSTER_DIFFERENCE { .size = sizeof(struct muster_difference) }

@@ -425,11 +425,19 @@ def one_that_comes_back_with_other_kernels_is_told(a):
     prepare(a)
     import torch
 
-    def stays(rank, ranks):
-        script = Script(rank)
-        while not os.path.exists(ranks.path("told")):
-            script.step()
+    def go_on(script, ranks, count):
+        """Until all ranks have heard as much as they are to hear."""
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            while not all(os.path.exists(ranks.path(f"told.{r}")) for r in range(2)):
+                script.step()
+                if len(told) == count:
+                    ranks.tell(f"told.{script.rank}")
         script.sync.close()
+        return [str(w.message) for w in told]
+
+    def stays(rank, ranks):
+        return go_on(Script(rank), ranks, 1)
 
     def leaves(rank, ranks):
         script = Script(rank)
@@ -439,13 +447,7 @@ def one_that_comes_back_with_other_kernels_is_told(a):
 
     def comes_back(rank, ranks):
         torch.set_num_threads(2)
-        script = joined(muster, lambda: Script(rank))
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            script.step()
-        ranks.tell("told")
-        script.sync.close()
-        return [str(w.message) for w in told]
+        return go_on(joined(muster, lambda: Slows(rank)), ranks, 2)
 
     import muster
     with Ranks(a, 2, None, "--policy", "backup:1") as ranks:
@@ -453,10 +455,12 @@ def one_that_comes_back_with_other_kernels_is_told(a):
         ranks.hear("left")
         ranks.end(1)
         ranks.again(1, comes_back)
-        said = ranks.end(1)
-        check("it is warned", len(said) == 1 and "OMP_NUM_THREADS: 2, and 1 at rank 0" in said[0])
+        stayed, came = ranks.ends()
+        check("it is warned", "OMP_NUM_THREADS: 2, and 1 at rank 0" in came[0])
         check("so is the log", "rank 1 computes with other kernels than rank 0"
               in ranks.server.said())
+        check("a difference is a warning at both", "It goes on as it is" in stayed[0]
+              and "It goes on as it is" in came[1])
 
 
 CASES, BY_HAND = together(

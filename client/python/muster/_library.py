@@ -82,7 +82,7 @@ class Comparison(c.Structure):
 
 class Difference(c.Structure):
     _fields_ = [("size", c.c_size_t), ("version", c.c_uint64), ("why", c.c_char_p),
-                ("source", c.c_uint32), ("reserved", c.c_char * 4)]
+                ("source", c.c_uint32), ("kernels_differ", c.c_bool), ("reserved", c.c_char * 3)]
 
 
 class Piece(c.Structure):

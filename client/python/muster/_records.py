@@ -105,3 +105,4 @@ class Difference(NamedTuple):
     version: int  # after which this worker had something else
     source: int   # a rank of those that have something else
     why: str
+    kernels_differ: bool  # one of the two came late, and computes with other kernels

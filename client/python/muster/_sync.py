@@ -345,7 +345,7 @@ class Sync(Rank):
         self._offer_state()
         found = self._worker.difference()
         if found is not None:
-            self._differs(found)
+            self._differs(found, out.finished)
 
     @contextlib.contextmanager
     def _becomes(self, version: int) -> Iterator[None]:
@@ -375,18 +375,20 @@ class Sync(Rank):
                 self._worker.compare((), mine.values, first=mine.first, each=mine.each,
                                      takes=takes, last=last)
 
-    def _differs(self, found: Difference) -> None:
+    def _differs(self, found: Difference, finished: bool) -> None:
         words = (f"rank {self.rank} has another state after version {found.version} than rank "
                  f"{found.source}: {found.why}. Whatever changes parameters, rates or groups "
                  "belongs into the function that Sync calls for each version, "
                  "Sync(model, opt, step=function), where all ranks do the same")
-        if self._mode == "raise":
+        mode = "warn" if found.kernels_differ and self._asked is None else self._mode
+        if mode == "raise":
             self._why_closed = words
             self._leave()
             raise Diverged(f"{words}. This rank has left the job; another Sync, made anew, takes "
                            'the state of another rank. on_difference="take" does that at once, '
                            'and "warn" goes on as it is')
-        what = ("It takes the state of another rank" if self._mode == "take" else
+        what = ("The job has ended" if finished else
+                "It takes the state of another rank" if mode == "take" else
                 "It goes on as it is, and this is not said again")
         warnings.warn(f"{words}. {what}", RuntimeWarning, stacklevel=6)
 

@@ -554,7 +554,8 @@ class Worker:
         out = self._difference
         if self._call(lib.muster_difference, c.byref(out)) == 0:
             return None
-        return Difference(out.version, out.source, out.why.decode("utf-8", "replace"))
+        return Difference(out.version, out.source, out.why.decode("utf-8", "replace"),
+                          out.kernels_differ)
 
     @staticmethod
     def digest(data: Any, before: int = 0) -> int:

@@ -119,6 +119,7 @@ struct mst_conn {
 	bool gives;                  /* more of it is to come */
 	uint64_t takes, taken_bytes; /* WORKER: it is sent the state of this number; 0: none */
 	bool took;                   /* WORKER: it has the state of another */
+	bool other_kernels;          /* WORKER: it came late, and computes with others than all */
 	bool gives_agreed;           /* WORKER: it was asked for the state that all begin with */
 	bool takes_agreed;    /* WORKER: it is sent the state that all begin with, of which */
 	uint64_t agreed_sent; /* so many bytes are on their way */

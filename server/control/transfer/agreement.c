@@ -233,6 +233,7 @@ static void agree_at_once(struct mst_agreement *a, struct mst_conn *c,
 
 	if (a->agreed.count > 0)
 		d = mst_claims_compare(&own, &theirs, a->from);
+	c->other_kernels = d.kernels;
 	if (d.kernels)
 		mst_warn("rank %" PRIu32 " computes with other kernels than rank %" PRIu32 ": %s",
 			 c->who.rank, a->from, d.why.text);

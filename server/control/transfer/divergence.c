@@ -100,6 +100,20 @@ static struct mst_apart say(const struct mst_job *j, const struct mst_odd_rank *
 
 /* ---- who is told ---- */
 
+/* Does one of the two compute with other kernels? Of those that were there at the start, all know. */
+static bool have_other_kernels(struct mst_divergence *d, const struct mst_odd_rank *odd)
+{
+	const uint32_t ranks[] = { odd->rank, odd->from };
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct mst_conn *c = mst_frontend_worker(&d->base->front,
+							       d->row[ranks[i]].who);
+		if (c != NULL && c->other_kernels)
+			return true;
+	}
+	return false;
+}
+
 static void tell(struct mst_divergence *d, const struct mst_odd_rank *odd, const char *why)
 {
 	struct mst_conn *c = mst_frontend_worker(&d->base->front, d->row[odd->rank].who);
@@ -107,14 +121,19 @@ static void tell(struct mst_divergence *d, const struct mst_odd_rank *odd, const
 	if (c == NULL || c->left)
 		return;
 	struct mst_message *m = mst_frontend_draft(&d->base->front, MST_MSG_DIFFERS);
-	m->differs = (struct mst_differs){ .version = odd->version, .from = odd->from };
+	m->differs = (struct mst_differs){ .version = odd->version,
+					   .from = odd->from,
+					   .kernels = have_other_kernels(d, odd) };
 	memcpy(m->differs.why, why, sizeof(m->differs.why));
 	mst_frontend_send(&d->base->front, c, m);
 }
 
-static void note_end(struct mst_job *j, const struct mst_odd_rank *odd)
+/* Last bits that other kernels have computed are not what was promised to be the same. */
+static void note_end(struct mst_divergence *d, const struct mst_odd_rank *odd)
 {
-	if (odd->last && j->apart.text[0] == '\0')
+	struct mst_job *j = &d->base->job;
+
+	if (odd->last && j->apart.text[0] == '\0' && !have_other_kernels(d, odd))
 		mst_reason_set(&j->apart,
 			       "the ranks have not ended with the same state: after version "
 			       "%" PRIu64 " rank %" PRIu32 " differs from rank %" PRIu32,
@@ -125,12 +144,13 @@ static void handle(struct mst_divergence *d, const struct mst_odd_rank *odd)
 {
 	struct mst_divergence_row *row = &d->row[odd->rank];
 	struct mst_job *j = &d->base->job;
+	bool takes = row->takes && !odd->last;
 
 	if (row->takes && odd->is_right)
 		return; /* of as many, the others take its state */
 	struct mst_apart apart = say(j, odd);
 	j->differences += !odd->again;
-	note_end(j, odd);
+	note_end(d, odd);
 	if (row->told) {
 		mst_debug("rank %" PRIu32 " differs from rank %" PRIu32 " after version %" PRIu64
 			  ": %s",
@@ -141,9 +161,9 @@ static void handle(struct mst_divergence *d, const struct mst_odd_rank *odd)
 	mst_comparisons_discount(&d->comparisons, odd->rank, odd->version);
 	mst_warn("rank %" PRIu32 " differs from rank %" PRIu32 " after version %" PRIu64 ": %s%s",
 		 odd->rank, odd->from, odd->version, apart.why.text,
-		 row->takes ? "; it takes the state of another rank" : "");
+		 takes ? "; it takes the state of another rank" : "");
 	tell(d, odd, apart.why.text);
-	if (row->takes && !odd->last && !row->strays) {
+	if (takes && !row->strays) {
 		row->strays = true;
 		d->strays++;
 	}

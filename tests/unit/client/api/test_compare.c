@@ -42,7 +42,7 @@ static bool say_that_it_differs(struct fake_leader *f)
 {
 	struct mst_message msg = { .kind = MST_MSG_DIFFERS };
 
-	msg.differs = (struct mst_differs){ .version = 16, .from = 2, .why = "lr: 0.1, and 0.2" };
+	msg.differs = (struct mst_differs){ .version = 16, .from = 2, .kernels = 1, .why = "lr: 0.1, and 0.2" };
 	return owned(f) && fake_say(f, &msg) && fake_stay(f);
 }
 
@@ -146,7 +146,7 @@ static void a_difference_is_told_once(void)
 		mst_sleep_ns(rc == 0 ? MST_MS : 0);
 	}
 	CU_ASSERT_EQUAL(rc, 1);
-	CU_ASSERT(out.version == 16 && out.from == 2);
+	CU_ASSERT(out.version == 16 && out.from == 2 && out.kernels_differ);
 	CU_ASSERT_STRING_EQUAL(out.why, "lr: 0.1, and 0.2");
 	CU_ASSERT_EQUAL(muster_difference(client_handle, &out), 0);
 	CU_ASSERT_EQUAL(muster_difference(client_handle, NULL), -EINVAL);

@@ -259,7 +259,7 @@ void wire_make(enum mst_message_kind kind)
 	else if (kind == MST_MSG_COMPARE)
 		make_comparison();
 	else if (kind == MST_MSG_DIFFERS)
-		wire_sent.differs = (struct mst_differs){ 32, 1, "lr: 1, and 2 at rank 1" };
+		wire_sent.differs = (struct mst_differs){ 32, 1, 1, "lr: 1, and 2 at rank 1" };
 	else if (kind == MST_MSG_SEND_STATE)
 		wire_sent.wanted = (struct mst_wanted){ 1, 1 };
 	else if (kind == MST_MSG_STATE)

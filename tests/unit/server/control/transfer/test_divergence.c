@@ -183,6 +183,7 @@ static void the_one_of_three_that_differs_is_told_with_both_values(void)
 	has_rate(2, 16, "0.1");
 	CU_ASSERT(is_told(1, 16, 0));
 	CU_ASSERT_STRING_EQUAL(worker[1].last.why, "lr: 0.2, and 0.1 at rank 0");
+	CU_ASSERT_EQUAL(worker[1].last.kernels, 0);
 	CU_ASSERT_EQUAL(worker[0].told + worker[2].told, 0);
 	end();
 }
@@ -472,7 +473,21 @@ static void what_cannot_be_compared_breaks_the_protocol(void)
 	end();
 }
 
+static void of_two_both_hear_that_one_came_late_with_other_kernels(void)
+{
+	begin(2);
+	worker[1].conn->other_kernels = true;
+	for (uint32_t rank = 0; rank < 2; rank++)
+		has_tensors(rank, 41, rank == 1 ? 1 : NONE, false, true);
+	CU_ASSERT(is_told(0, 41, 1) && is_told(1, 41, 0));
+	CU_ASSERT(worker[0].last.kernels == 1 && worker[1].last.kernels == 1);
+	CU_ASSERT_STRING_EQUAL(base.job.apart.text, "");
+	end();
+}
+
 static CU_TestInfo cases[] = {
+	{ "of two both hear that one came late with other kernels",
+	  of_two_both_hear_that_one_came_late_with_other_kernels },
 	{ "equal ranks are told nothing", equal_ranks_are_told_nothing },
 	{ "the one of three that differs is told, with both values",
 	  the_one_of_three_that_differs_is_told_with_both_values },
