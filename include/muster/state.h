@@ -145,7 +145,7 @@ struct muster_difference {
 	size_t size;
 	uint64_t version; /* after which this worker had something else */
 	/* What, with both values where they are short, such as "lr of group 0: 0.2, and 0.1 at rank
-	 * 0; tensor fc.weight: not that of rank 0". Valid until the next call of muster_difference(). */
+	 * 0; tensor fc.weight: not that of rank 0". Valid until the next call of this function. */
 	const char *why;
 	uint32_t from; /* a rank of those that have something else */
 	/* One of the two has joined while the job was running, and has other parts of kind

@@ -100,7 +100,8 @@ static struct mst_apart say(const struct mst_job *j, const struct mst_odd_rank *
 
 /* ---- who is told ---- */
 
-/* Does one of the two compute with other kernels? Of those that were there at the start, all know. */
+/* Has one of the two come late, with other kernels? All know of kernels that differed at the
+ * start. */
 static bool have_other_kernels(struct mst_divergence *d, const struct mst_odd_rank *odd)
 {
 	const uint32_t ranks[] = { odd->rank, odd->from };

@@ -42,7 +42,9 @@ static bool say_that_it_differs(struct fake_leader *f)
 {
 	struct mst_message msg = { .kind = MST_MSG_DIFFERS };
 
-	msg.differs = (struct mst_differs){ .version = 16, .from = 2, .kernels = 1, .why = "lr: 0.1, and 0.2" };
+	msg.differs = (struct mst_differs){
+		.version = 16, .from = 2, .kernels = 1, .why = "lr: 0.1, and 0.2"
+	};
 	return owned(f) && fake_say(f, &msg) && fake_stay(f);
 }
 
