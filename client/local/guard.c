@@ -14,12 +14,12 @@
 
 static int refuse(const struct mst_client_guard *g, const char *what)
 {
-	return mst_reason_fail(
-		g->failure, -EDOM,
-		"rank %" PRIu32 ": %s; the contribution, computed on version %" PRIu64
-		", is abandoned and nothing of it counts; go on as after muster_abandon() "
-		"(musterd --guard off lets such values pass)",
-		g->session->job.rank, what, g->worker->tag);
+	return mst_reason_fail(g->failure, -EDOM,
+			       "rank %" PRIu32
+			       ": %s; the contribution, computed on version %" PRIu64
+			       ", is abandoned and nothing of it counts: go on with another batch "
+			       "(musterd --guard off lets such values pass)",
+			       g->session->job.rank, what, g->worker->tag);
 }
 
 static const char *name_of(float value)

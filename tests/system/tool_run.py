@@ -548,10 +548,22 @@ class Signals(Scene):
             if "SIGINT: twice" in line:
                 break
             if "SIGINT: passed on" in line:  # again where this test has stood still meanwhile
+                time.sleep(0.5)
                 run.send_signal(signal.SIGINT)
         rc, _, _ = self.finish(run)
         self.assertEqual(rc, 130)
         self.assertLess(time.monotonic() - begun, SECONDS / 2)
+
+    def test_same(self):
+        """a signal to the process, and then to its group, as timeout(1) sends them, is one"""
+        run = self.interrupted(signal.SIGTERM,
+                               "trap 'touch $HERE/told; exit 0' TERM; touch $HERE/$MUSTER_RANK; "
+                               "while :; do sleep 0.05; done")
+        run.send_signal(signal.SIGTERM)
+        rc, _, err = self.finish(run)
+        self.assertEqual(rc, 143)
+        self.assertNotIn("twice", err)
+        self.assertTrue(os.path.exists(self.path("told")), err)
 
     def test_while_starting(self):
         """a signal that comes with the first breath ends the run too"""

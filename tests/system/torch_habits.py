@@ -10,6 +10,7 @@ import gc
 import warnings
 
 from base import check, main, must
+from server import SECONDS
 from torch_case import Ranks, prepare, refused, together
 
 
@@ -564,8 +565,83 @@ def goes_on_after_the_end(a):
             check(f"{make.__name__} says so", ranks.ends() == [True])
 
 
+# ---- what the function uses ----
+
+def the_function_uses_what_no_state_has(a):
+    """A rank that takes a state would keep its own: said once, by name. What Sync has been given,
+    what is a part of the model, and what a state of the program's own may have, is not."""
+    prepare(a)
+    import torch
+    ema, shadow = torch.nn.Linear(2, 1), {"weight": torch.zeros(1)}
+
+    def averages():
+        shadow["weight"] += 1
+
+    def with_module(opt, schedule, model):
+        return lambda: (opt.step(), ema.weight.data.add_(1)), {}
+
+    def with_dict(opt, schedule, model):
+        return lambda: (opt.step(), averages()), {}
+
+    def with_schedule(opt, schedule, model):
+        return lambda: (opt.step(), schedule.step()), {}
+
+    def with_all_given(opt, schedule, model):
+        drop = torch.nn.Dropout(0.1)
+        return lambda: (opt.step(), schedule.step(), drop(model.weight)), {"scheduler": schedule}
+
+    def with_state(opt, schedule, model):
+        return lambda: (opt.step(), ema.weight.data.add_(1)), {
+            "state": (lambda: {"ema": ema.state_dict()}, lambda tree: None)}
+
+    for make, words in ((with_module, "uses ema, with tensors"), (with_dict, "uses shadow, with"),
+                        (with_schedule, "moves schedule, a StepLR"), (with_all_given, None),
+                        (with_state, None)):
+        def work(rank, _):
+            import muster.torch
+            model = torch.nn.Linear(2, 1, bias=False)
+            opt = torch.optim.SGD(model.parameters(), 1.0)
+            apply, given = make(opt, torch.optim.lr_scheduler.StepLR(opt, 100), model)
+            sync = muster.torch.Sync(model, opt, apply, **given)
+
+            def steps():
+                for _ in range(2):
+                    opt.zero_grad()
+                    model(torch.ones(1, 2)).sum().backward()
+                    sync.step()
+
+            said = says(steps)
+            sync.close()
+            return said
+
+        with Ranks(a, 1, work, "--policy", "bsp") as ranks:
+            said = ranks.end(0)
+        check(f"{make.__name__}: {said}", len(said) == (words is not None)
+              and (words or "") in "".join(said))
+
+
+def leaves_at_versions_of_their_own(a):
+    """As loops over epochs do that were kept. With the same version the job has ended well."""
+    prepare(a)
+    for steps, status in ((5, 5), 0), ((5, 9), 3):
+        def work(rank, _):
+            import torch
+            script = Script(torch)
+            for _ in range(steps[rank]):
+                script.step(1.0 + rank)
+            script.sync.close()
+
+        with Ranks(a, 2, work, "--policy", "bsp") as ranks:
+            ranks.ends()
+            check(f"{steps}: the status is {status}", ranks.server.end(SECONDS)[0] == status)
+            must(status == 0 or "the ranks have not ended with the same state: rank 0 left at "
+                 "version 5; the job ended at version 9" in ranks.server.said(),
+                 ranks.server.said())
+
+
 CASES, BY_HAND = together(
     beside=(other_optimizers, moments_in_the_loop, parts_replaced, without_a_step),
     given=(wrong_arguments, scripted_in_part), data=(same_batches, passes, samples_by_name),
-    ends=(left_alone, saves_after_finish, goes_on_after_the_end))
+    function=(the_function_uses_what_no_state_has,),
+    ends=(left_alone, saves_after_finish, goes_on_after_the_end, leaves_at_versions_of_their_own))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

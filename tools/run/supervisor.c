@@ -16,6 +16,8 @@
 #include "common/host/exit.h"
 #include "tools/run/supervisor_state.h"
 
+/* timeout(1) and batch systems signal a process, and after it the whole group. */
+#define SAME_NS (300 * MST_MS)
 #define TWICE_NS (2 * MST_SECOND) /* a second signal within this kills */
 #define TERM_NS (3 * MST_SECOND)  /* from SIGTERM to SIGKILL */
 #define STOP_NS (2 * MST_SECOND)  /* for a musterd to end its job before the workers are told */
@@ -377,6 +379,9 @@ static void pass_on(struct mst_supervisor *s)
 static void interrupt_run(struct mst_supervisor *s, int signo)
 {
 	uint64_t now = mst_now_ns();
+
+	if (s->ending.signo == signo && now - s->signal_ns < SAME_NS)
+		return;
 	bool twice = s->ending.signo != 0 && now - s->signal_ns < TWICE_NS;
 	bool saves = s->phase == MST_SUPERVISOR_RUNNING && !twice && saving_ns(s) > 0;
 

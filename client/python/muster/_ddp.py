@@ -2,6 +2,7 @@
 """DistributedDataParallel around a model: over a group of one, for a larger one waits."""
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import torch
@@ -33,3 +34,12 @@ def bare(model: torch.nn.Module, taker: str) -> torch.nn.Module:
             "the bare model, or DistributedDataParallel(model, "
             "process_group=muster.torch.alone())")
     return model.module
+
+
+def over(model: torch.nn.Module) -> str:
+    """What has changed a gradient, if a DistributedDataParallel is around the model that was made
+    after the hooks on it. It costs much, and is for errors."""
+    if not any(type(o) is DistributedDataParallel and o.module is model for o in gc.get_objects()):
+        return ""
+    return ("A DistributedDataParallel around this model may have done it, which was made later: "
+            "leave it out, or give it to Sync, over a group of one (muster.torch.alone()). ")

@@ -291,7 +291,8 @@ class Rank:
                 self._round.running, self._round.told = False, True
                 raise RuntimeError(
                     f"parameter {name}: backward() has run twice since the last step(), and "
-                    "gradients have not been zeroed: put all but the last into `with no_sync()`")
+                    "gradients have not been zeroed: put all but the last into "
+                    "`with sync.no_sync()`")
             self._give_up_batch()
             self._fires()
         this = self._round
@@ -361,7 +362,7 @@ class Rank:
                     "handed over: zero_grad() comes after step(); sync.abandon() gives a batch up. "
                     "This one is given up")
         return (f"rank {self.rank}: the gradient of {name} was changed after backward(), which had "
-                "handed it over by then, so the change would have no effect. "
+                f"handed it over by then, so the change would have no effect. {_ddp.over(self._bare)}"
                 f"{self._place} This batch is given up")
 
     def _slot(self) -> torch.Tensor:
@@ -479,7 +480,8 @@ class Rank:
                                "batch was given up; or that was of another model, such as a copy; "
                                "or the type of parameters has changed since this "
                                f"{type(self).__name__} was made. Gradients that a program sets "
-                               "itself, as from torch.autograd.grad(), are set in `with no_sync()`")
+                               "itself, as from torch.autograd.grad(), are set in `with "
+                               "sync.no_sync()`")
         if this.gave_up or not this.fired:
             self._give_up()
             return

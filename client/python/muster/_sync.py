@@ -7,12 +7,13 @@ import errno
 import inspect
 import os
 import secrets
+import time
 import warnings
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import torch
 
-from . import _claim, _compare, _signals, _state, _tensors
+from . import _claim, _compare, _function, _signals, _state, _tensors
 from ._alike import Alike
 from ._rank import Rank, Round, Step
 from ._records import Agreement, Difference, Outcome, Part, Verdict
@@ -33,6 +34,7 @@ class Diverged(RuntimeError):
 
 
 _MODES = ("raise", "warn", "take")
+_TRIES, _NAP_S = 500, 0.002
 
 
 def _must_step_alone(opt: torch.optim.Optimizer) -> None:
@@ -145,6 +147,9 @@ class Sync(Rank):
         self._blocks = _compare.Blocks(self._layout)
         self._asked, self._mode = on_difference, on_difference or "raise"
         self._compares = not differ or on_difference is not None
+        # Looks once at what the function uses, where the state is not the program's own.
+        self._unseen: Optional[Callable[[], None]] = None if state or step is None else (
+            lambda: _function.warn(step, self._bare, scheduler, self.rank))
         self._states = 0  # that were set, one after the other, since a version was applied
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,
@@ -336,12 +341,16 @@ class Sync(Rank):
                     self._sampler.version(out.set)
                 with self._watch.applies():
                     self._apply()
+                if self._unseen is not None:
+                    seen, self._unseen = self._unseen, None
+                    seen()
                 self._watch.look()
                 this.versions += 1
                 self._states = 0
                 self._counted.add(out.set, self.rank)
             if _compare.is_due(self.version):
-                self._say_what_it_has(_compare.block_of(self.version))
+                with contextlib.suppress(Busy):  # there will be other versions
+                    self._say_what_it_has(_compare.block_of(self.version))
         self._offer_state()
         found = self._worker.difference()
         if found is not None:
@@ -364,22 +373,31 @@ class Sync(Rank):
     # ---- what other ranks have ----
 
     def _say_what_it_has(self, *blocks: int, last: bool = False) -> None:
-        """After this version. If the connection is busy, there will be other versions."""
+        """After this version. Raises Busy where the connection takes no message now."""
         if not self._compares:
             return
         takes = self._mode == "take"
-        with contextlib.suppress(Busy):
-            self._worker.compare(self._rates(), takes=takes, last=last)
-            for number in blocks:
-                mine = self._blocks.digests(number)
-                self._worker.compare((), mine.values, first=mine.first, each=mine.each,
-                                     takes=takes, last=last)
+        self._worker.compare(self._rates(), takes=takes, last=last)
+        for number in blocks:
+            mine = self._blocks.digests(number)
+            self._worker.compare((), mine.values, first=mine.first, each=mine.each, takes=takes,
+                                 last=last)
+
+    def _say_at_the_end(self) -> None:
+        """There will be no other version, so a connection that is busy is tried for a while."""
+        for _ in range(_TRIES):
+            with contextlib.suppress(Busy):
+                self._say_what_it_has(*range(_compare.BLOCKS), last=self._mode != "warn")
+                return
+            time.sleep(_NAP_S)
 
     def _differs(self, found: Difference, finished: bool) -> None:
         words = (f"rank {self.rank} has another state after version {found.version} than rank "
                  f"{found.source}: {found.why}. Whatever changes parameters, rates or groups "
                  "belongs into the function that Sync calls for each version, "
-                 "Sync(model, opt, step=function), where all ranks do the same")
+                 "Sync(model, opt, step=function), where all ranks do the same; weights are loaded "
+                 "before the first forward() of a job, or after its end; what a step depends on, "
+                 "such as a scheduler, is in the state, Sync(..., scheduler=schedule)")
         mode = "warn" if found.kernels_differ and self._asked is None else self._mode
         if mode == "raise":
             self._why_closed = words
@@ -396,7 +414,7 @@ class Sync(Rank):
         super()._ended(out)
         if self.complete:
             with contextlib.suppress(Error):  # the server may be gone by now
-                self._say_what_it_has(*range(_compare.BLOCKS), last=self._mode != "warn")
+                self._say_at_the_end()
 
     def _must_be_whole(self) -> None:
         if self._watch.applying:

@@ -64,6 +64,7 @@ struct mst_job {
 	uint32_t state_of;
 	/* How often a worker had something else than most after a version. */
 	uint64_t differences;
+	bool all_left;           /* it has ended because all workers have left */
 	struct mst_reason apart; /* workers have ended with different states: says which; or "" */
 	uint64_t session_bytes;  /* bytes that a worker's session needs at this server */
 	bool *present; /* by rank: the worker has started, and its session has not ended */

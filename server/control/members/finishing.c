@@ -186,6 +186,7 @@ void mst_finishing_end(struct mst_leading *l, const struct mst_notice *notice, u
 	if (!mst_job_end(j, failed ? MST_JOB_FAILS : MST_JOB_ENDS, why.text, now_ns))
 		return; /* the server is being stopped */
 	j->error = error;
+	j->all_left = !failed && notice->finish.why == MST_FINISH_LEFT;
 	if (failed)
 		mst_error("job \"%s\" has failed: %s", j->o->job, j->why.text);
 	else

@@ -17,6 +17,28 @@ bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *w
 	return mst_dismissal_make(&w->dismissal, c, -EPROTO, what, now_ns);
 }
 
+static void note_leaver(struct mst_workers *w, uint32_t rank, uint64_t now_ns)
+{
+	const struct mst_job *j = &w->base->job;
+
+	if (j->o->owner == MUSTER_WORKERS_OWN && j->state == MST_JOB_RUNNING)
+		mst_leaver_left(&w->leaver, rank, now_ns);
+}
+
+static void look_at_leaver(struct mst_workers *w, uint64_t now_ns)
+{
+	const struct mst_job *j = &w->base->job;
+	bool has_end = j->goal.version != 0 || j->o->commits != 0 || j->o->samples > 0;
+
+	if (j->state != MST_JOB_RUNNING || !mst_leaver_is_due(&w->leaver, now_ns))
+		return;
+	mst_warn("rank %" PRIu32 " has left job \"%s\", which goes on without it%s: it keeps the "
+		 "parameters of its last version, and the others make further ones; ranks end "
+		 "together by --commits, by until=N of batches(), or when one of them finishes the "
+		 "job",
+		 w->leaver.rank, j->o->job, has_end ? "" : ", and has no end");
+}
+
 void mst_workers_agree(struct mst_workers *w, uint64_t now_ns)
 {
 	struct mst_conn *c = mst_agreement_stalled(&w->agreement, now_ns);
@@ -29,6 +51,7 @@ void mst_workers_agree(struct mst_workers *w, uint64_t now_ns)
 			now_ns);
 	mst_agreement_step(&w->agreement, now_ns);
 	mst_divergence_step(&w->divergence);
+	look_at_leaver(w, now_ns);
 }
 
 /* ---- what they say ---- */
@@ -63,6 +86,7 @@ static bool take_start(struct mst_workers *w, struct mst_conn *c,
 	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	w->base->job.present[c->who.rank] = true;
+	mst_leaver_joined(&w->leaver, c->who.rank);
 	c->sends_table = false;
 	return true;
 }
@@ -357,6 +381,7 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	mst_divergence_lost(&w->divergence);
 	if (why == MST_EVICT_LEFT) {
 		mst_debug("%s", reason.text);
+		note_leaver(w, who.rank, now_ns);
 		if (c != NULL) /* the worker closes its connection, or the server does soon */
 			mst_frontend_part(&w->base->front, c, now_ns);
 		return;

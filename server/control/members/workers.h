@@ -10,6 +10,7 @@
 
 #include "server/control/members/dismissal.h"
 #include "server/control/members/leading.h"
+#include "server/control/members/leaver.h"
 #include "server/control/transfer/agreement.h"
 #include "server/control/transfer/divergence.h"
 #include "server/control/transfer/lending.h"
@@ -22,8 +23,9 @@ struct mst_workers {
 	struct mst_state_transfer *state_transfer;
 	struct mst_lending *lending;
 	struct mst_start_state start_state; /* passed on to the followers */
-	struct mst_divergence divergence;   /* of their states, while they train */
-	struct mst_agreement agreement;     /* on the state that workers begin with */
+	struct mst_leaver leaver;
+	struct mst_divergence divergence; /* of their states, while they train */
+	struct mst_agreement agreement;   /* on the state that workers begin with */
 	struct mst_dismissal dismissal;
 	uint64_t beat_ns; /* when workers are next told which servers are alive */
 };

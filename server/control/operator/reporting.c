@@ -160,14 +160,24 @@ static void log_counted(const struct mst_reporting *r)
 		mst_info("job \"%s\" counted: %s", r->base->job.o->job, line);
 }
 
+/* Where workers own the parameters and have all left, each at a version of its own, they have not
+ * ended with the same. */
 static void log_leavers(const struct mst_reporting *r)
 {
 	char line[MST_LEAVERS_LEN];
+	struct mst_job *j = &r->base->job;
 
-	mst_leavers_line(r->snapshot.rank, r->base->job.o->workers, r->snapshot.status.version,
-			 line);
-	if (line[0] != '\0')
-		mst_info("job \"%s\": %s", r->base->job.o->job, line);
+	mst_leavers_line(r->snapshot.rank, j->o->workers, r->snapshot.status.version, line);
+	if (line[0] == '\0')
+		return;
+	mst_info("job \"%s\": %s", j->o->job, line);
+	if (j->all_left && j->o->owner == MUSTER_WORKERS_OWN && j->apart.text[0] == '\0')
+		mst_reason_set(
+			&j->apart,
+			"the ranks have not ended with the same state: %s; they end together "
+			"by --commits, by until=N of batches(), or when one of them finishes "
+			"the job",
+			line);
 }
 
 void mst_reporting_filled(struct mst_reporting *r)

@@ -208,7 +208,35 @@ static void a_worker_that_comes_late_has_not_broken_it(void)
 	end();
 }
 
+static void one_that_leaves_long_before_the_others_is_told_of_once(void)
+{
+	struct mst_leaver l = { .at_ns = 0 };
+
+	CU_ASSERT_FALSE(mst_leaver_is_due(&l, 99 * MST_SECOND));
+	mst_leaver_left(&l, 3, 100 * MST_SECOND);
+	mst_leaver_left(&l, 1, 104 * MST_SECOND);
+	CU_ASSERT_FALSE(mst_leaver_is_due(&l, 104 * MST_SECOND));
+	CU_ASSERT_TRUE(mst_leaver_is_due(&l, 105 * MST_SECOND));
+	CU_ASSERT_EQUAL(l.rank, 3);
+	CU_ASSERT_FALSE(mst_leaver_is_due(&l, 200 * MST_SECOND));
+}
+
+static void one_that_comes_back_has_not_left(void)
+{
+	struct mst_leaver l = { .at_ns = 0 };
+
+	mst_leaver_left(&l, 3, 100 * MST_SECOND);
+	mst_leaver_joined(&l, 1);
+	mst_leaver_joined(&l, 3);
+	CU_ASSERT_FALSE(mst_leaver_is_due(&l, 200 * MST_SECOND));
+	mst_leaver_left(&l, 2, 300 * MST_SECOND);
+	CU_ASSERT_TRUE(mst_leaver_is_due(&l, 305 * MST_SECOND));
+}
+
 static CU_TestInfo cases[] = {
+	{ "one that leaves long before the others is told of, once",
+	  one_that_leaves_long_before_the_others_is_told_of_once },
+	{ "one that comes back has not left", one_that_comes_back_has_not_left },
 	{ "pieces in their order are the start state", pieces_in_their_order_are_the_state },
 	{ "a gap, a piece twice, or of another state breaks the protocol",
 	  a_gap_or_another_state_breaks_the_protocol },
