@@ -178,7 +178,7 @@ def wrong_arguments(a):
         model.zero_grad()
         for p in model.parameters():
             p.grad, = torch.autograd.grad(loss(), [p])
-        refused(RuntimeError, sync.step, "a copy", "torch.autograd.grad()", "`with no_sync()`")
+        refused(RuntimeError, sync.step, "a copy", "torch.autograd.grad()", "`with sync.no_sync()`")
         with sync.no_sync():
             pass
         must(sync.step().version == 2, "they are not handed in")

@@ -51,8 +51,8 @@ def _is_scheduler(value: Any) -> bool:
 
 
 def warn(function: Any, model: torch.nn.Module, scheduler: Optional[Any], rank: int) -> None:
-    """Of a state that Sync makes itself, of this model and scheduler. By the first version, when
-    all is there that the function uses."""
+    """For a state that Sync makes itself, with this model and scheduler. To be called after the
+    first version, when all is there that the function uses."""
     known: Set[int] = {id(t) for t in _tensors(model)}
     kept: List[str] = []
     for name, value in _used(function):

@@ -362,8 +362,8 @@ class Rank:
                     "handed over: zero_grad() comes after step(); sync.abandon() gives a batch up. "
                     "This one is given up")
         return (f"rank {self.rank}: the gradient of {name} was changed after backward(), which had "
-                f"handed it over by then, so the change would have no effect. {_ddp.over(self._bare)}"
-                f"{self._place} This batch is given up")
+                "handed it over by then, so the change would have no effect. "
+                f"{_ddp.over(self._bare)}{self._place} This batch is given up")
 
     def _slot(self) -> torch.Tensor:
         """All of the slot that this contribution is put in."""
