@@ -594,9 +594,33 @@ def the_function_uses_what_no_state_has(a):
         return lambda: (opt.step(), ema.weight.data.add_(1)), {
             "state": (lambda: {"ema": ema.state_dict()}, lambda tree: None)}
 
+    class Slotted:
+        __slots__ = ("opt",)
+
+        def apply(self):
+            self.opt.step()
+
+    def with_slots(opt, schedule, model):
+        own = Slotted()
+        own.opt = opt
+        return own.apply, {}
+
+    def as_an_error(rank, _):
+        """Where the program wants warnings to be errors, the loop can go on after this one."""
+        script = Script(torch, lambda: (script.opt.step(), averages()))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            refused(RuntimeWarning, lambda: script.step(1.0), "uses shadow, with")
+            script.sync.step()
+            script.step(1.0)
+        must(script.sync.version == 2, script.sync.version)
+        script.sync.close()
+
+    with Ranks(a, 1, as_an_error, "--policy", "bsp") as ranks:
+        ranks.end(0)
     for make, words in ((with_module, "uses ema, with tensors"), (with_dict, "uses shadow, with"),
                         (with_schedule, "moves schedule, a StepLR"), (with_all_given, None),
-                        (with_state, None)):
+                        (with_state, None), (with_slots, None)):
         def work(rank, _):
             import muster.torch
             model = torch.nn.Linear(2, 1, bias=False)

@@ -22,7 +22,7 @@ def _used(function: Any, deep: bool = True) -> Iterator[Any]:
     with contextlib.suppress(TypeError, ValueError):
         found = inspect.getclosurevars(plain)
         outside = {**found.globals, **found.nonlocals}
-    own = vars(getattr(function, "__self__", None) or types.SimpleNamespace())
+    own = getattr(getattr(function, "__self__", None), "__dict__", {})
     for name in plain.__code__.co_names:
         if name in own:
             outside[name] = own[name]
@@ -46,8 +46,7 @@ def _tensors(value: Any) -> List[torch.Tensor]:
 
 
 def _is_scheduler(value: Any) -> bool:
-    return (hasattr(value, "step") and hasattr(value, "load_state_dict")
-            and type(value).__module__ == "torch.optim.lr_scheduler")
+    return type(value).__module__ == "torch.optim.lr_scheduler" and hasattr(value, "step")
 
 
 def warn(function: Any, model: torch.nn.Module, scheduler: Optional[Any], rank: int) -> None:

@@ -341,9 +341,6 @@ class Sync(Rank):
                     self._sampler.version(out.set)
                 with self._watch.applies():
                     self._apply()
-                if self._unseen is not None:
-                    seen, self._unseen = self._unseen, None
-                    seen()
                 self._watch.look()
                 this.versions += 1
                 self._states = 0
@@ -351,6 +348,9 @@ class Sync(Rank):
             if _compare.is_due(self.version):
                 with contextlib.suppress(Busy):  # there will be other versions
                     self._say_what_it_has(_compare.block_of(self.version))
+            if self._unseen is not None:  # here a warning that is an error tears no version
+                seen, self._unseen = self._unseen, None
+                seen()
         self._offer_state()
         found = self._worker.difference()
         if found is not None:
