@@ -22,7 +22,7 @@ void mst_handle_init(struct muster *m)
 	m->session.settings = &m->settings;
 	m->session.failure = failure;
 	m->session.links = &m->links;
-	m->session.stream = &mst_tcp; /* until the settings have been read */
+	m->session.stream = &mst_plain; /* until the settings have been read */
 	m->inbound.links = &m->links;
 	m->inbound.worker = &m->worker;
 	m->hint.worker = &m->worker;

@@ -83,12 +83,13 @@ static inline const char *mst_stream_no_why(const struct mst_stream *s)
 	return NULL;
 }
 
-extern const struct mst_stream_ops mst_tcp;
-/* TLS 1.3 over mst_tcp; both ends show certificates (tls/credentials.h). A listener has a thread
+/* Plain streams: TCP. */
+extern const struct mst_stream_ops mst_plain;
+/* TLS 1.3 over mst_plain; both ends show certificates (tls/credentials.h). A listener has a thread
  * that shakes hands, so that accept() gives peers that have proven who they are. */
 extern const struct mst_stream_ops mst_tls;
 
 /* The streams of a process with these credentials. */
-#define mst_stream_of(credentials) ((credentials) != NULL ? &mst_tls : &mst_tcp)
+#define mst_stream_of(credentials) ((credentials) != NULL ? &mst_tls : &mst_plain)
 
 #endif

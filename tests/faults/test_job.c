@@ -112,7 +112,7 @@ static int read_settings(struct faulty_job *j, struct mst_reason *why)
 static bool job_open(struct faulty_job *j)
 {
 	struct mst_plane_cfg cfg = { .options = &j->options,
-				     .stream = &mst_tcp,
+				     .stream = &mst_plain,
 				     .transport = &mst_shm };
 	struct mst_reason why = { "" };
 

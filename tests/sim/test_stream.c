@@ -297,7 +297,7 @@ static void tries_addresses(struct stream_stage *s)
 	sim_stream.close(other);
 }
 
-static void addresses_are_what_tcp_takes(void)
+static void addresses_are_what_plain_streams_take(void)
 {
 	play(stays, tries_addresses);
 }
@@ -311,7 +311,7 @@ static CU_TestInfo cases[] = {
 	{ "both ends hear of a reset", both_ends_hear_of_a_reset },
 	{ "a stall only delays", stall_only_delays },
 	{ "a ghost is not heard", ghost_is_not_heard },
-	{ "addresses are what TCP takes", addresses_are_what_tcp_takes },
+	{ "addresses are what plain streams take", addresses_are_what_plain_streams_take },
 	CU_TEST_INFO_NULL,
 };
 

@@ -60,7 +60,7 @@ void test_job_open(struct test_job *t, const struct mst_transport *transport,
 	open_recording(t);
 	struct mst_plane_cfg cfg = { .options = &t->options,
 				     .recording = t->recording,
-				     .stream = &mst_tcp,
+				     .stream = &mst_plain,
 				     .transport = transport };
 	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &t->plane, &why), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t->control, NULL, control_main, t), 0);

@@ -18,7 +18,7 @@
 
 #define LONG_NS (60 * MST_SECOND)
 
-static const struct mst_stream_ops *ops = &mst_tcp;
+static const struct mst_stream_ops *ops = &mst_plain;
 static struct mst_credentials *own; /* NULL: plain */
 
 static int connect_to(const char *address, uint64_t timeout_ns, struct mst_stream **out)
@@ -263,12 +263,12 @@ static void many_may_call_before_the_first_is_accepted(void)
 		CU_ASSERT_EQUAL(fscanf(limit, "%u", &most), 1);
 		(void)fclose(limit);
 	}
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
 	for (unsigned i = 0; i < MANY && i < most; i++)
-		CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(bound, LONG_NS, NULL, &caller[i]), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_plain.connect(bound, LONG_NS, NULL, &caller[i]), 0);
 	for (unsigned i = 0; i < MANY && i < most; i++)
-		mst_tcp.close(caller[i]);
-	mst_tcp.unlisten(l);
+		mst_plain.close(caller[i]);
+	mst_plain.unlisten(l);
 }
 
 static void connect_keeps_its_time(void)

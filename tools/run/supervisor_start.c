@@ -42,9 +42,9 @@ static bool is_free(const char *address)
 	struct mst_listener *listener;
 	char bound[160];
 
-	if (mst_tcp.listen(address, NULL, &listener, bound, sizeof(bound)) < 0)
+	if (mst_plain.listen(address, NULL, &listener, bound, sizeof(bound)) < 0)
 		return false;
-	mst_tcp.unlisten(listener);
+	mst_plain.unlisten(listener);
 	return true;
 }
 

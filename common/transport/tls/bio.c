@@ -17,7 +17,7 @@ static int wire_read(BIO *bio, char *data, int len)
 		w->error = -EMSGSIZE;
 		return -1;
 	}
-	ssize_t got = mst_tcp.receive(w->below, data, most);
+	ssize_t got = mst_plain.receive(w->below, data, most);
 	w->starved = got == -EAGAIN;
 	if (got == -EAGAIN) {
 		BIO_set_retry_read(bio);
@@ -38,7 +38,7 @@ static int wire_read(BIO *bio, char *data, int len)
 static int wire_write(BIO *bio, const char *data, int len)
 {
 	struct mst_tls_wire *w = BIO_get_data(bio);
-	ssize_t done = mst_tcp.send(w->below, data, (size_t)len);
+	ssize_t done = mst_plain.send(w->below, data, (size_t)len);
 
 	BIO_clear_retry_flags(bio);
 	if (done == -EAGAIN)

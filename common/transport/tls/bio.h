@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* OpenSSL reads and writes through this what a stream of mst_tcp moves: never blocking, without
+/* OpenSSL reads and writes through this what a stream of mst_plain moves: never blocking, without
  * SIGPIPE, and never more than a handshake may take. Private to this directory. */
 #ifndef MST_TRANSPORT_TLS_BIO_H
 #define MST_TRANSPORT_TLS_BIO_H

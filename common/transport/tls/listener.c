@@ -131,7 +131,7 @@ static void answer_plain(struct mst_stream *below)
 		       "and --tls-key, or set MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY");
 	int64_t length = mst_message_encode(msg, frame, sizeof(frame));
 	if (length > 0)
-		(void)mst_tcp.send(below, frame, (size_t)length);
+		(void)mst_plain.send(below, frame, (size_t)length);
 	free(msg);
 }
 
@@ -167,7 +167,7 @@ struct caller {
 };
 
 struct mst_listener {
-	struct mst_listener *port; /* of mst_tcp */
+	struct mst_listener *port; /* of mst_plain */
 	struct mst_credentials *own;
 	pthread_t thread;
 	atomic_bool stops;
@@ -196,7 +196,7 @@ static int watch(const struct mst_listener *l, int op, int fd, uint32_t events, 
 
 static int fd_of(const struct caller *c)
 {
-	return c->tls != NULL ? mst_tls_stream_fd(c->tls) : mst_tcp.stream_fd(c->below);
+	return c->tls != NULL ? mst_tls_stream_fd(c->tls) : mst_plain.stream_fd(c->below);
 }
 
 /* ---- callers ---- */
@@ -231,7 +231,7 @@ static void leave(struct mst_listener *l, uint32_t i)
 	if (c->tls != NULL)
 		mst_tls_stream_close(c->tls);
 	else if (c->below != NULL)
-		mst_tcp.close(c->below);
+		mst_plain.close(c->below);
 	memset(c, 0, sizeof(*c));
 	mst_callers_leave(&l->callers, i);
 }
@@ -255,7 +255,7 @@ static void enter(struct mst_listener *l, struct mst_stream *below, const char *
 	if (!mst_callers_room(&l->callers, group, now_ns, &goes)) {
 		complain(l, "%s was turned away: %" PRIu32 " callers are proving who they are",
 			 peer, l->callers.count);
-		mst_tcp.close(below);
+		mst_plain.close(below);
 		return;
 	}
 	if (goes != MST_CALLERS_NONE) {
@@ -273,7 +273,7 @@ static void enter(struct mst_listener *l, struct mst_stream *below, const char *
 
 static void hear_port(struct mst_listener *l, bool hears)
 {
-	if (l->deaf == !hears || watch(l, EPOLL_CTL_MOD, mst_tcp.listener_fd(l->port),
+	if (l->deaf == !hears || watch(l, EPOLL_CTL_MOD, mst_plain.listener_fd(l->port),
 				       hears ? EPOLLIN : 0, OF_PORT) != 0)
 		return;
 	l->deaf = !hears;
@@ -286,7 +286,7 @@ static void take_callers(struct mst_listener *l)
 	int rc = 0;
 
 	for (int i = 0; i < TAKEN_AT_ONCE && rc == 0; i++) {
-		rc = mst_tcp.accept(l->port, &below, peer, sizeof(peer));
+		rc = mst_plain.accept(l->port, &below, peer, sizeof(peer));
 		if (rc == 0)
 			enter(l, below, peer);
 	}
@@ -482,7 +482,7 @@ static int open_descriptors(struct mst_listener *l)
 		return -errno;
 	int rc = watch(l, EPOLL_CTL_ADD, l->waker, EPOLLIN, OF_WAKER);
 	if (rc == 0)
-		rc = watch(l, EPOLL_CTL_ADD, mst_tcp.listener_fd(l->port), EPOLLIN, OF_PORT);
+		rc = watch(l, EPOLL_CTL_ADD, mst_plain.listener_fd(l->port), EPOLLIN, OF_PORT);
 	return rc;
 }
 
@@ -504,7 +504,7 @@ static void release(struct mst_listener *l)
 		close(l->epoll);
 	if (l->waker >= 0)
 		close(l->waker);
-	mst_tcp.unlisten(l->port);
+	mst_plain.unlisten(l->port);
 	free(l);
 }
 
@@ -538,7 +538,7 @@ int mst_tls_listen(const char *address, struct mst_credentials *own, struct mst_
 		return -ENOMEM;
 	l->own = own;
 	l->epoll = l->waker = -1;
-	int rc = mst_tcp.listen(address, NULL, &l->port, bound, bound_len);
+	int rc = mst_plain.listen(address, NULL, &l->port, bound, bound_len);
 	if (rc == 0)
 		rc = prepare(l);
 	if (rc != 0) {

@@ -49,7 +49,7 @@ int mst_tls_stream_new(const struct mst_tls_begin *begin, struct mst_stream **ou
 		if (s != NULL)
 			SSL_free(s->ssl);
 		free(s);
-		mst_tcp.close(begin->below);
+		mst_plain.close(begin->below);
 		ERR_clear_error();
 		return -ENOMEM;
 	}
@@ -77,7 +77,7 @@ void mst_tls_stream_close(struct mst_stream *s)
 		(void)SSL_shutdown(s->ssl);
 	SSL_free(s->ssl);
 	ERR_clear_error();
-	mst_tcp.close(s->wire.below);
+	mst_plain.close(s->wire.below);
 	free(s);
 }
 
@@ -212,5 +212,5 @@ void mst_tls_stream_principal(const struct mst_stream *s, struct mst_principal *
 
 int mst_tls_stream_fd(const struct mst_stream *s)
 {
-	return mst_tcp.stream_fd(s->wire.below);
+	return mst_plain.stream_fd(s->wire.below);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A TLS stream over a stream of mst_tcp, from its handshake on. Private to this directory. */
+/* A TLS stream over a stream of mst_plain, from its handshake on. Private to this directory. */
 #ifndef MST_TRANSPORT_TLS_STREAM_H
 #define MST_TRANSPORT_TLS_STREAM_H
 
 #include "common/transport/stream.h"
 
 struct mst_tls_begin {
-	struct mst_stream *below; /* of mst_tcp; taken over, also on failure */
+	struct mst_stream *below; /* of mst_plain; taken over, also on failure */
 	struct mst_credentials *own;
 	const char *peer; /* its address, for sentences */
 	bool serves;      /* this end has listened */

@@ -47,7 +47,7 @@ static int tls_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 	MST_ASSERT(proof != NULL && proof->own != NULL);
 	mst_reason_clear(&proof->why);
 	begin.own = proof->own;
-	int rc = mst_tcp.connect(address, timeout_ns, proof, &begin.below);
+	int rc = mst_plain.connect(address, timeout_ns, proof, &begin.below);
 	if (rc == 0)
 		rc = mst_tls_stream_new(&begin, &s);
 	if (rc != 0)

@@ -76,7 +76,7 @@ static void send_message(struct mst_stream *to, const struct mst_message *msg)
 	int64_t length = mst_message_encode(msg, frame, sizeof(frame));
 
 	MST_ASSERT(length > 0);
-	(void)mst_tcp.send(to, frame, (size_t)length);
+	(void)mst_plain.send(to, frame, (size_t)length);
 }
 
 static void fill_status(struct mst_status *s)
@@ -168,10 +168,10 @@ static void answer(int i)
 	struct mst_message ask = { .kind = MST_MSG_ASK_STATUS };
 	unsigned char frame[64], got[1024];
 	int64_t length = mst_message_encode(&ask, frame, sizeof(frame));
-	ssize_t bytes = mst_tcp.receive(fake.client[i], got, sizeof(got));
+	ssize_t bytes = mst_plain.receive(fake.client[i], got, sizeof(got));
 
 	if (bytes == 0 || (bytes < 0 && bytes != -EAGAIN)) {
-		mst_tcp.close(fake.client[i]);
+		mst_plain.close(fake.client[i]);
 		fake.client[i] = NULL;
 		return;
 	}
@@ -187,7 +187,7 @@ static void accept_clients(void)
 	for (int i = 0; i < CLIENTS_MAX; i++) {
 		if (fake.client[i] != NULL)
 			continue;
-		if (mst_tcp.accept(fake.listen_fd, &fake.client[i], peer, sizeof(peer)) < 0) {
+		if (mst_plain.accept(fake.listen_fd, &fake.client[i], peer, sizeof(peer)) < 0) {
 			fake.client[i] = NULL;
 			return;
 		}
@@ -205,7 +205,7 @@ static void end_job(enum mst_job_state state)
 static void close_clients(void)
 {
 	for (int i = 0; i < CLIENTS_MAX; i++) {
-		mst_tcp.close(fake.client[i]);
+		mst_plain.close(fake.client[i]);
 		fake.client[i] = NULL;
 	}
 }
@@ -391,8 +391,8 @@ int main(int argc, char **argv)
 		return 1;
 	record_arguments(argc, argv);
 	fake.workers = (uint32_t)strtoul(argument(argc, argv, "--workers="), NULL, 10);
-	int rc = mst_tcp.listen(argument(argc, argv, "--listen="), NULL, &fake.listen_fd, bound,
-				sizeof(bound));
+	int rc = mst_plain.listen(argument(argc, argv, "--listen="), NULL, &fake.listen_fd, bound,
+				  sizeof(bound));
 	if (rc == -EADDRINUSE)
 		say_ready(MST_READY_TAKEN, "");
 	if (rc < 0)

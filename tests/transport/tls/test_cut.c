@@ -53,22 +53,22 @@ static bool pass(struct lane *l)
 
 	if (l->ended)
 		return false;
-	ssize_t got = mst_tcp.receive(l->from, data, sizeof(data));
+	ssize_t got = mst_plain.receive(l->from, data, sizeof(data));
 	if (got == -EAGAIN)
 		return false;
 	if (got <= 0) {
 		l->ended = true;
 		if (!l->cut)
-			(void)shutdown(mst_tcp.stream_fd(l->to), SHUT_WR);
+			(void)shutdown(mst_plain.stream_fd(l->to), SHUT_WR);
 		return true;
 	}
 	size_t left = l->most - l->passed, may = (size_t)got < left ? (size_t)got : left;
-	(void)mst_tcp.send(l->to, data, may); /* the other end may be gone */
+	(void)mst_plain.send(l->to, data, may); /* the other end may be gone */
 	l->passed += may;
 	if (may < (size_t)got && !l->cut) {
 		l->cut = true;
 		if (!l->holds)
-			(void)shutdown(mst_tcp.stream_fd(l->to), SHUT_WR);
+			(void)shutdown(mst_plain.stream_fd(l->to), SHUT_WR);
 	}
 	return true;
 }
@@ -113,12 +113,12 @@ struct shaking {
 /* Return: what has connected there. */
 static struct mst_stream *take(struct mst_listener *l)
 {
-	struct pollfd p = { .fd = mst_tcp.listener_fd(l), .events = POLLIN };
+	struct pollfd p = { .fd = mst_plain.listener_fd(l), .events = POLLIN };
 	struct mst_stream *s;
 	char peer[64];
 
 	CU_ASSERT_EQUAL_FATAL(poll(&p, 1, LONG_MS), 1);
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.accept(l, &s, peer, sizeof(peer)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.accept(l, &s, peer, sizeof(peer)), 0);
 	return s;
 }
 
@@ -128,10 +128,10 @@ static void connect_two(struct mst_stream **calls, struct mst_stream **answers)
 	struct mst_listener *l;
 	char bound[64];
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(bound, LONG_NS, NULL, calls), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(bound, LONG_NS, NULL, calls), 0);
 	*answers = take(l);
-	mst_tcp.unlisten(l);
+	mst_plain.unlisten(l);
 }
 
 /* @server: the address of a listener; NULL: the server is an end of this handshake. */
@@ -144,7 +144,7 @@ static void shaking_begin(struct shaking *m, const char *server, size_t up, size
 	connect_two(&calls.below, &m->near);
 	CU_ASSERT_EQUAL_FATAL(mst_tls_stream_new(&calls, &m->caller.stream), 0);
 	if (server != NULL) {
-		CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(server, LONG_NS, NULL, &m->far), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_plain.connect(server, LONG_NS, NULL, &m->far), 0);
 	} else {
 		connect_two(&m->far, &answers.below);
 		CU_ASSERT_EQUAL_FATAL(mst_tls_stream_new(&answers, &m->server.stream), 0);
@@ -157,8 +157,8 @@ static void shaking_end(struct shaking *m)
 {
 	mst_tls_stream_close(m->caller.stream);
 	mst_tls_stream_close(m->server.stream);
-	mst_tcp.close(m->near);
-	mst_tcp.close(m->far);
+	mst_plain.close(m->near);
+	mst_plain.close(m->far);
 }
 
 static int fd_of(const struct mst_stream *s)
@@ -171,8 +171,8 @@ static void await_any(const struct shaking *m)
 	struct pollfd p[] = {
 		{ .fd = fd_of(m->caller.stream), .events = POLLIN },
 		{ .fd = fd_of(m->server.stream), .events = POLLIN },
-		{ .fd = m->up.ended ? -1 : mst_tcp.stream_fd(m->near), .events = POLLIN },
-		{ .fd = m->down.ended ? -1 : mst_tcp.stream_fd(m->far), .events = POLLIN },
+		{ .fd = m->up.ended ? -1 : mst_plain.stream_fd(m->near), .events = POLLIN },
+		{ .fd = m->down.ended ? -1 : mst_plain.stream_fd(m->far), .events = POLLIN },
 	};
 
 	CU_ASSERT_FATAL(poll(p, 4, LONG_MS) > 0);
@@ -405,7 +405,7 @@ static void *hold(void *arg)
 	struct holder *h = arg;
 	struct shaking m = { .near = take(h->front) };
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(h->server, LONG_NS, NULL, &m.far), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(h->server, LONG_NS, NULL, &m.far), 0);
 	m.up = (struct lane){ .from = m.near, .to = m.far, .most = ALL };
 	m.down = (struct lane){ .from = m.far, .to = m.near, .most = h->down, .holds = true };
 	while (!m.up.ended) {
@@ -426,14 +426,14 @@ static bool is_given_up_by_caller(struct holder *h, uint64_t patience_ns)
 	pthread_t thread;
 	char bound[64];
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", NULL, &h->front, bound, sizeof(bound)),
-			      0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_plain.listen("127.0.0.1:0", NULL, &h->front, bound, sizeof(bound)), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, hold, h), 0);
 	CU_ASSERT_EQUAL(mst_tls.connect(bound, patience_ns, &proof, &s), -ETIMEDOUT);
 	CU_ASSERT_PTR_NULL(s);
 	CU_ASSERT_PTR_NOT_NULL(strstr(proof.why.text, "did not shake hands by TLS in time"));
 	CU_ASSERT_EQUAL(pthread_join(thread, NULL), 0);
-	mst_tcp.unlisten(h->front);
+	mst_plain.unlisten(h->front);
 	return h->cut;
 }
 

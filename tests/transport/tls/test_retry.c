@@ -88,8 +88,8 @@ static void begin(struct retry *r)
 	r->caller = tls_place_load(&home, "worker");
 	CU_ASSERT_EQUAL_FATAL(
 		mst_tls.listen("127.0.0.1:0", r->server, &r->listener, bound, sizeof(bound)), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(bound, LONG_NS, NULL, &r->below), 0);
-	int fd = mst_tcp.stream_fd(r->below);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(bound, LONG_NS, NULL, &r->below), 0);
+	int fd = mst_plain.stream_fd(r->below);
 	CU_ASSERT_EQUAL_FATAL(fcntl(fd, F_SETFL, 0), 0); /* it blocks */
 	r->ctx = mst_credentials_context(r->caller);
 	r->peer = SSL_new(r->ctx);
@@ -110,7 +110,7 @@ static void end(struct retry *r)
 {
 	SSL_free(r->peer);
 	SSL_CTX_free(r->ctx);
-	mst_tcp.close(r->below);
+	mst_plain.close(r->below);
 	mst_tls.close(r->stream);
 	mst_tls.unlisten(r->listener);
 	mst_credentials_free(r->caller);

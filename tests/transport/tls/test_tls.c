@@ -169,14 +169,14 @@ static void plain_text_to_a_port_of_tls_is_answered_in_plain_words(void)
 	struct ends e;
 
 	ends_open(&e, "server", &home, "worker");
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(e.bound, LONG_NS, NULL, &e.call), 0);
-	CU_ASSERT_EQUAL(mst_tcp.send(e.call, "hello", 5), 5);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(e.bound, LONG_NS, NULL, &e.call), 0);
+	CU_ASSERT_EQUAL(mst_plain.send(e.call, "hello", 5), 5);
 	while (have < sizeof(got) - 1 &&
-	       (more = receive_at_last(&mst_tcp, e.call, got + have, sizeof(got) - 1 - have)) > 0)
+	       (more = receive_at_last(&mst_plain, e.call, got + have, sizeof(got) - 1 - have)) > 0)
 		have += (size_t)more;
 	CU_ASSERT(have > 0);
 	CU_ASSERT_PTR_NOT_NULL(memmem(got, have, "MUSTER_TLS_CERT", 15));
-	mst_tcp.close(e.call);
+	mst_plain.close(e.call);
 	e.call = NULL;
 	CU_ASSERT_EQUAL(mst_tls.accept(e.listener, &e.answerer, e.peer, sizeof(e.peer)), -EAGAIN);
 	ends_close(&e);
@@ -192,19 +192,19 @@ static void tls_to_a_plain_port_is_explained(void)
 	char bound[64], peer[64];
 	int status;
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
 	pid_t child = fork();
 	if (child == 0) {
-		struct pollfd p = { .fd = mst_tcp.listener_fd(l), .events = POLLIN };
+		struct pollfd p = { .fd = mst_plain.listener_fd(l), .events = POLLIN };
 		(void)poll(&p, 1, 60000);
-		if (mst_tcp.accept(l, &s, peer, sizeof(peer)) == 0)
-			(void)mst_tcp.send(s, "MSTR, and more that is no TLS", 29);
+		if (mst_plain.accept(l, &s, peer, sizeof(peer)) == 0)
+			(void)mst_plain.send(s, "MSTR, and more that is no TLS", 29);
 		_exit(0);
 	}
 	CU_ASSERT_EQUAL(mst_tls.connect(bound, LONG_NS, &proof, &s), -EPROTO);
 	expect_words(proof.why.text, "does not speak TLS");
 	CU_ASSERT_EQUAL(waitpid(child, &status, 0), child);
-	mst_tcp.unlisten(l);
+	mst_plain.unlisten(l);
 	mst_credentials_free(own);
 }
 
@@ -236,9 +236,9 @@ static void callers_that_stop_at_any_byte_keep_nobody_out(void)
 	CU_ASSERT(len > 100);
 	ends_open(&e, "server", &home, "worker");
 	for (size_t cut = 0; cut <= len; cut++) {
-		CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(e.bound, LONG_NS, NULL, &half), 0);
-		CU_ASSERT_EQUAL(mst_tcp.send(half, words, cut), (ssize_t)cut);
-		mst_tcp.close(half);
+		CU_ASSERT_EQUAL_FATAL(mst_plain.connect(e.bound, LONG_NS, NULL, &half), 0);
+		CU_ASSERT_EQUAL(mst_plain.send(half, words, cut), (ssize_t)cut);
+		mst_plain.close(half);
 	}
 	CU_ASSERT_EQUAL(mst_tls.accept(e.listener, &e.answerer, e.peer, sizeof(e.peer)), -EAGAIN);
 	ends_meet(&e);
@@ -253,10 +253,10 @@ static void a_peer_that_shakes_no_hands_is_given_up_in_time(void)
 	struct mst_listener *l;
 	char bound[64];
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.listen("127.0.0.1:0", NULL, &l, bound, sizeof(bound)), 0);
 	CU_ASSERT_EQUAL(mst_tls.connect(bound, 200 * MST_MS, &proof, &s), -ETIMEDOUT);
 	expect_words(proof.why.text, "in time");
-	mst_tcp.unlisten(l);
+	mst_plain.unlisten(l);
 	mst_credentials_free(own);
 }
 
@@ -301,11 +301,11 @@ static unsigned ends_close_logged(struct ends *e, const char *sentence)
 /* Sends all of it, if the peer does not close before. */
 static void send_on(struct mst_stream *s, const unsigned char *data, size_t len)
 {
-	struct pollfd p = { .fd = mst_tcp.stream_fd(s), .events = POLLOUT };
+	struct pollfd p = { .fd = mst_plain.stream_fd(s), .events = POLLOUT };
 
 	for (ssize_t done = 0; len > 0 && (done >= 0 || done == -EAGAIN);) {
 		CU_ASSERT_EQUAL_FATAL(poll(&p, 1, 60000), 1);
-		done = mst_tcp.send(s, data, len);
+		done = mst_plain.send(s, data, len);
 		data += done > 0 ? done : 0;
 		len -= done > 0 ? (size_t)done : 0;
 	}
@@ -324,12 +324,12 @@ static void callers_that_say_no_more_are_closed_when_their_time_is_over(void)
 	mst_tls_handshake_ns = 200 * MST_MS;
 	ends_open_logged(&e);
 	for (int i = 0; i < 3; i++) {
-		CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(e.bound, LONG_NS, NULL, &half[i]), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_plain.connect(e.bound, LONG_NS, NULL, &half[i]), 0);
 		send_on(half[i], words, said[i]);
 	}
 	for (int i = 0; i < 3; i++) {
-		CU_ASSERT(receive_at_last(&mst_tcp, half[i], &got, 1) <= 0);
-		mst_tcp.close(half[i]);
+		CU_ASSERT(receive_at_last(&mst_plain, half[i], &got, 1) <= 0);
+		mst_plain.close(half[i]);
 	}
 	CU_ASSERT_EQUAL(ends_close_logged(&e, "has not proven who it is within"), 3);
 	mst_tls_handshake_ns = before_ns;
@@ -345,15 +345,15 @@ static void a_caller_that_sends_too_much_before_its_proof_is_refused(void)
 	char got;
 
 	ends_open_logged(&e);
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(e.bound, LONG_NS, NULL, &caller), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(e.bound, LONG_NS, NULL, &caller), 0);
 	for (unsigned sent = 0; sent < HELLO_BYTES; sent += RECORD_BYTES) {
 		memset(record + RECORD_HEADER, 0, sizeof(hello));
 		if (sent == 0)
 			memcpy(record + RECORD_HEADER, hello, sizeof(hello));
 		send_on(caller, record, sizeof(record));
 	}
-	CU_ASSERT(receive_at_last(&mst_tcp, caller, &got, 1) <= 0);
-	mst_tcp.close(caller);
+	CU_ASSERT(receive_at_last(&mst_plain, caller, &got, 1) <= 0);
+	mst_plain.close(caller);
 	CU_ASSERT_EQUAL(ends_close_logged(&e, "sent more than 65536 bytes without a proof"), 1);
 }
 
@@ -393,8 +393,8 @@ static void key_updates_without_end_are_not_read_for_ever(void)
 	struct ends e;
 
 	ends_open(&e, "server", &home, "worker");
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(e.bound, LONG_NS, NULL, &below), 0);
-	int fd = mst_tcp.stream_fd(below);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(e.bound, LONG_NS, NULL, &below), 0);
+	int fd = mst_plain.stream_fd(below);
 	CU_ASSERT_EQUAL_FATAL(fcntl(fd, F_SETFL, 0), 0); /* it blocks */
 	SSL_CTX *ctx = mst_credentials_context(e.caller);
 	SSL *ssl = SSL_new(ctx);
@@ -414,7 +414,7 @@ static void key_updates_without_end_are_not_read_for_ever(void)
 	expect_words(mst_tls.why(e.answerer), "16 records of TLS in a row that hold no message");
 	SSL_free(ssl);
 	SSL_CTX_free(ctx);
-	mst_tcp.close(below);
+	mst_plain.close(below);
 	ends_close(&e);
 }
 

@@ -13,7 +13,7 @@
 /* What is left of the bytes received is moved once for each message: it must stay little. */
 #define RECEIVED_MAX ((size_t)16 << 10)
 
-static const struct mst_stream_ops *tcp = &mst_tcp;
+static const struct mst_stream_ops *plain = &mst_plain;
 const struct mst_transport *fake_transport = &mst_shm;
 
 bool fake_next(struct fake_leader *f)
@@ -22,9 +22,9 @@ bool fake_next(struct fake_leader *f)
 	char peer[64];
 
 	if (f->stream != NULL)
-		tcp->close(f->stream);
+		plain->close(f->stream);
 	f->stream = NULL;
-	while (tcp->accept(f->listen_fd, &f->stream, peer, sizeof(peer)) != 0) {
+	while (plain->accept(f->listen_fd, &f->stream, peer, sizeof(peer)) != 0) {
 		if (atomic_load(&f->released) || mst_now_ns() > until_ns)
 			return false;
 		mst_sleep_ns(NAP_NS);
@@ -40,7 +40,7 @@ static void *run(void *arg)
 		return NULL;
 	(void)f->script(f);
 	if (f->stream != NULL)
-		tcp->close(f->stream);
+		plain->close(f->stream);
 	f->stream = NULL;
 	return NULL;
 }
@@ -99,7 +99,8 @@ void fake_open_servers(struct fake_leader *f, bool (*script)(struct fake_leader 
 	f->script = script;
 	f->servers = servers;
 	CU_ASSERT_EQUAL_FATAL(
-		tcp->listen("127.0.0.1:0", NULL, &f->listen_fd, f->address, sizeof(f->address)), 0);
+		plain->listen("127.0.0.1:0", NULL, &f->listen_fd, f->address, sizeof(f->address)),
+		0);
 	for (uint32_t k = 0; k < servers; k++)
 		open_server(f, k);
 	f->net = f->server[0].net;
@@ -132,7 +133,7 @@ void fake_close(struct fake_leader *f)
 		fake_transport->listener->close(s->listener);
 		fake_transport->net_close(s->net);
 	}
-	tcp->unlisten(f->listen_fd);
+	plain->unlisten(f->listen_fd);
 }
 
 /* ---- the control connection ---- */
@@ -152,8 +153,8 @@ static bool next_message(struct fake_leader *f)
 			return rc == 0;
 		}
 		size_t room = sizeof(f->in) - f->in_have;
-		ssize_t got = tcp->receive(f->stream, f->in + f->in_have,
-					   room < RECEIVED_MAX ? room : RECEIVED_MAX);
+		ssize_t got = plain->receive(f->stream, f->in + f->in_have,
+					     room < RECEIVED_MAX ? room : RECEIVED_MAX);
 		if (got == 0)
 			return false;
 		if (got > 0)
@@ -175,7 +176,7 @@ bool fake_hear(struct fake_leader *f, enum mst_message_kind kind)
 
 bool fake_say_bytes(struct fake_leader *f, const void *bytes, size_t len)
 {
-	return tcp->send(f->stream, bytes, len) == (ssize_t)len;
+	return plain->send(f->stream, bytes, len) == (ssize_t)len;
 }
 
 bool fake_say(struct fake_leader *f, const struct mst_message *msg)

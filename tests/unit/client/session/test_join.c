@@ -150,8 +150,8 @@ static void find_port(char *address, size_t len)
 
 	(void)snprintf(any, sizeof(any), "127.%u.%u.%u:0", 100 + (pid >> 16 & 63), pid >> 8 & 255,
 		       pid & 255);
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.listen(any, NULL, &l, address, len), 0);
-	mst_tcp.unlisten(l);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.listen(any, NULL, &l, address, len), 0);
+	mst_plain.unlisten(l);
 }
 
 static void nobody_there_is_etimedout_in_time(void)
@@ -198,7 +198,7 @@ static void a_leader_that_always_hangs_up_is_enotconn(void)
 
 static bool end(struct fake_leader *f)
 {
-	mst_tcp.unlisten(f->listen_fd);
+	mst_plain.unlisten(f->listen_fd);
 	f->listen_fd = NULL;
 	return false;
 }
@@ -382,13 +382,13 @@ static void *listen_later(void *address)
 	char bound[64];
 
 	mst_sleep_ns(200 * MST_MS);
-	if (mst_tcp.listen(address, NULL, &late.listen_fd, bound, sizeof(bound)) != 0)
+	if (mst_plain.listen(address, NULL, &late.listen_fd, bound, sizeof(bound)) != 0)
 		return NULL;
 	if (fake_next(&late) && fake_hear(&late, MST_MSG_HELLO))
 		(void)fake_refuse(&late, -ENOSPC, "late, but heard");
 	if (late.stream != NULL)
-		mst_tcp.close(late.stream);
-	mst_tcp.unlisten(late.listen_fd);
+		mst_plain.close(late.stream);
+	mst_plain.unlisten(late.listen_fd);
 	return NULL;
 }
 

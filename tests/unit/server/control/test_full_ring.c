@@ -18,7 +18,7 @@ struct control_client {
 	size_t have;
 };
 
-static const struct mst_stream_ops *tcp = &mst_tcp;
+static const struct mst_stream_ops *plain = &mst_plain;
 static struct mst_server_options options;
 static struct mst_options parsed;
 static struct mst_plane *plane;
@@ -52,7 +52,7 @@ static void begin(void)
 					      { "shards", "1" },
 					      { "policy", "adasync:ksync,loss=loss" } };
 	struct mst_plane_cfg cfg = { .options = &options,
-				     .stream = &mst_tcp,
+				     .stream = &mst_plain,
 				     .transport = &mst_shm };
 	struct mst_reason why;
 
@@ -68,7 +68,7 @@ static void begin(void)
 
 static void hang_up(struct control_client *c)
 {
-	tcp->close(c->stream);
+	plain->close(c->stream);
 	c->stream = NULL;
 }
 
@@ -94,7 +94,8 @@ static void step(void)
 static void call(struct control_client *c)
 {
 	c->have = 0;
-	CU_ASSERT_EQUAL_FATAL(tcp->connect(mst_plane_address(plane), LONG_NS, NULL, &c->stream), 0);
+	CU_ASSERT_EQUAL_FATAL(plain->connect(mst_plane_address(plane), LONG_NS, NULL, &c->stream),
+			      0);
 }
 
 static void say(struct control_client *c)
@@ -103,7 +104,7 @@ static void say(struct control_client *c)
 	int64_t length = mst_message_encode(&message, frame, sizeof(frame));
 
 	CU_ASSERT_FATAL(length > 0);
-	CU_ASSERT_EQUAL_FATAL(tcp->send(c->stream, frame, (size_t)length), length);
+	CU_ASSERT_EQUAL_FATAL(plain->send(c->stream, frame, (size_t)length), length);
 }
 
 static void say_hello(struct control_client *c, int32_t rank)
@@ -131,7 +132,7 @@ static bool hears(struct control_client *c)
 			return rc == 0;
 		}
 		step();
-		ssize_t got = tcp->receive(c->stream, c->in + c->have, sizeof(c->in) - c->have);
+		ssize_t got = plain->receive(c->stream, c->in + c->have, sizeof(c->in) - c->have);
 		if (got > 0)
 			c->have += (size_t)got;
 	}
@@ -238,7 +239,7 @@ static bool fill(const struct control_client *c, const unsigned char *frames, si
 {
 	ssize_t sent;
 
-	while ((sent = tcp->send(c->stream, frames + *at, bytes - *at)) > 0)
+	while ((sent = plain->send(c->stream, frames + *at, bytes - *at)) > 0)
 		*at = (*at + (size_t)sent) % bytes;
 	return sent == -EAGAIN;
 }
@@ -295,7 +296,7 @@ static void questions_without_end_take_fifty_snapshots_a_second(void)
 		say(&caller[1]);
 		mst_plane_step(plane, from_ns + ms * MST_MS);
 		mst_server_step(mst_plane_server(plane), from_ns + ms * MST_MS);
-		while (tcp->receive(caller[1].stream, caller[1].in, sizeof(caller[1].in)) > 0)
+		while (plain->receive(caller[1].stream, caller[1].in, sizeof(caller[1].in)) > 0)
 			continue;
 	}
 	CU_ASSERT(snapshots > 0 && snapshots <= 50);

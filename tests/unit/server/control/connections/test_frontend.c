@@ -102,7 +102,7 @@ static void settle(void)
 
 static void begin(void)
 {
-	struct mst_frontend_cfg cfg = { .stream = &mst_tcp,
+	struct mst_frontend_cfg cfg = { .stream = &mst_plain,
 					.listen = "127.0.0.1:0",
 					.members = MEMBERS,
 					.workers = MEMBERS,
@@ -120,7 +120,7 @@ static void begin(void)
 static void end(void)
 {
 	for (uint32_t i = 0; i < callers; i++)
-		mst_tcp.close(caller[i]);
+		mst_plain.close(caller[i]);
 	mst_frontend_close(&front);
 	close(fence[0]);
 	close(fence[1]);
@@ -138,7 +138,7 @@ static uint32_t call_unheard(void)
 {
 	CU_ASSERT_FATAL(callers < CALLERS);
 	CU_ASSERT_EQUAL_FATAL(
-		mst_tcp.connect(front.address, 60 * MST_SECOND, NULL, &caller[callers]), 0);
+		mst_plain.connect(front.address, 60 * MST_SECOND, NULL, &caller[callers]), 0);
 	return callers++;
 }
 
@@ -158,7 +158,7 @@ static void say_unheard(uint32_t i, enum mst_message_kind kind)
 	memset(&m, 0, sizeof(m));
 	m.kind = kind;
 	int64_t length = mst_message_encode(&m, frame, sizeof(frame));
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(caller[i], frame, (size_t)length), length);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.send(caller[i], frame, (size_t)length), length);
 }
 
 static void say(uint32_t i, enum mst_message_kind kind)
@@ -174,7 +174,7 @@ static bool is_closed(uint32_t i)
 	ssize_t got;
 
 	step();
-	while ((got = mst_tcp.receive(caller[i], word, sizeof(word))) > 0)
+	while ((got = mst_plain.receive(caller[i], word, sizeof(word))) > 0)
 		continue;
 	return got != -EAGAIN;
 }
@@ -324,7 +324,7 @@ static void a_member_that_closes_is_gone_once(void)
 {
 	begin();
 	say(call(), MST_MSG_LEAVE);
-	mst_tcp.close(caller[--callers]);
+	mst_plain.close(caller[--callers]);
 	for (int i = 0; i < 3; i++)
 		step();
 	CU_ASSERT_EQUAL(gone_members, 1);
@@ -359,7 +359,7 @@ static void that_a_member_has_closed_is_known_before_a_hello_is(void)
 	begin();
 	call();
 	say(call(), MST_MSG_LEAVE);
-	mst_tcp.close(caller[--callers]);
+	mst_plain.close(caller[--callers]);
 	say(0, MST_MSG_LEAVE);
 	CU_ASSERT_EQUAL(members, 2);
 	CU_ASSERT_EQUAL(gone_before, 1);
@@ -423,7 +423,7 @@ static void say_many(uint32_t i, uint32_t messages)
 		CU_ASSERT_FATAL(length > 0);
 		have += (size_t)length;
 	}
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(caller[i], frames, have), (ssize_t)have);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.send(caller[i], frames, have), (ssize_t)have);
 }
 
 /* In each of the next @periods the member sends as many messages as are handled in one. */

@@ -37,7 +37,7 @@ static void begin(void)
 				     .transport = &mst_shm };
 	struct mst_reason why;
 
-	stream = mst_tcp;
+	stream = mst_plain;
 	stream.principal = principal;
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &options), 0);
 	for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
@@ -60,7 +60,7 @@ static void ask(enum mst_message_kind kind)
 	size_t have = 0;
 	int64_t length;
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, NULL, &s), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(mst_plane_address(plane), LONG_NS, NULL, &s), 0);
 	memset(&message, 0, sizeof(message));
 	message.kind = kind;
 	if (kind == MST_MSG_HELLO || kind == MST_MSG_SERVE)
@@ -70,16 +70,16 @@ static void ask(enum mst_message_kind kind)
 	if (kind == MST_MSG_ERROR)
 		message.error.code = -ENOTCONN;
 	length = mst_message_encode(&message, frame, sizeof(frame));
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(s, frame, (size_t)length), length);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.send(s, frame, (size_t)length), length);
 	do {
 		mst_plane_step(plane, mst_now_ns());
-		ssize_t got = mst_tcp.receive(s, frame + have, sizeof(frame) - have);
+		ssize_t got = mst_plain.receive(s, frame + have, sizeof(frame) - have);
 		have += got > 0 ? (size_t)got : 0;
 		length = mst_frame_length(frame, have, NULL);
 	} while ((length == 0 || (size_t)length > have) && mst_now_ns() < end_ns);
 	CU_ASSERT_FATAL(length > 0 && (size_t)length <= have);
 	CU_ASSERT_EQUAL_FATAL(mst_message_decode(frame, (size_t)length, &message, NULL), 0);
-	mst_tcp.close(s);
+	mst_plain.close(s);
 }
 
 static bool is_refused(enum mst_message_kind kind)

@@ -61,7 +61,7 @@ static void begin_servers(const char *servers)
 		{ "servers", servers },
 	};
 	struct mst_plane_cfg cfg = { .options = &options,
-				     .stream = &mst_tcp,
+				     .stream = &mst_plain,
 				     .transport = &addressed };
 	struct mst_reason why;
 
@@ -79,8 +79,8 @@ static void begin(void)
 
 static void end(void)
 {
-	mst_tcp.close(worker);
-	mst_tcp.close(follower);
+	mst_plain.close(worker);
+	mst_plain.close(follower);
 	worker = follower = NULL;
 	mst_plane_free(plane);
 	mst_options_free(&parsed);
@@ -98,7 +98,7 @@ static void say(struct mst_stream *s, const struct mst_message *m)
 	static unsigned char frame[64 << 10];
 	int64_t length = mst_message_encode(m, frame, sizeof(frame));
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.send(s, frame, (size_t)length), length);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.send(s, frame, (size_t)length), length);
 }
 
 static void read_whole(struct mst_stream *s, unsigned char *out, size_t len)
@@ -106,7 +106,7 @@ static void read_whole(struct mst_stream *s, unsigned char *out, size_t len)
 	uint64_t end_ns = mst_now_ns() + LONG_NS;
 
 	while (len > 0 && mst_now_ns() < end_ns) {
-		ssize_t got = mst_tcp.receive(s, out, len);
+		ssize_t got = mst_plain.receive(s, out, len);
 		CU_ASSERT_FATAL(got > 0 || got == -EAGAIN);
 		out += got > 0 ? got : 0;
 		len -= got > 0 ? (size_t)got : 0;
@@ -137,7 +137,8 @@ static void say_hello(void)
 	m.hello.elems = ELEMS;
 	m.hello.owner = options.owner;
 	m.hello.origins = (struct mst_origins){ 1, { here } };
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, NULL, &worker), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(mst_plane_address(plane), LONG_NS, NULL, &worker),
+			      0);
 	say(worker, &m);
 }
 
@@ -161,7 +162,7 @@ static struct mst_lanes serve(void)
 	snprintf(m.serve.job, sizeof(m.serve.job), "%s", options.job);
 	snprintf(m.serve.scheme, sizeof(m.serve.scheme), "%s", mst_shm.scheme);
 	m.serve.origins = (struct mst_origins){ 1, { here } };
-	CU_ASSERT_EQUAL_FATAL(mst_tcp.connect(mst_plane_address(plane), LONG_NS, NULL, &follower),
+	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(mst_plane_address(plane), LONG_NS, NULL, &follower),
 			      0);
 	say(follower, &m);
 	say_hello();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The control stream over TCP. Everything is non-blocking but connect, which waits as long as it is
- * told to. A few messages a second travel here, never a gradient.
+ * The plain control stream: bytes over TCP as they are. Everything is non-blocking but connect,
+ * which waits as long as it is told to. A few messages a second travel here, never a gradient.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -180,8 +180,8 @@ static int listen_at(const struct addrinfo *ai)
 	return rc;
 }
 
-static int tcp_listen(const char *address, struct mst_credentials *unused,
-		      struct mst_listener **out, char *bound, size_t bound_len)
+static int plain_listen(const char *address, struct mst_credentials *unused,
+			struct mst_listener **out, char *bound, size_t bound_len)
 {
 	struct sockaddr_storage own;
 	socklen_t own_len = sizeof(own);
@@ -213,7 +213,7 @@ static int tcp_listen(const char *address, struct mst_credentials *unused,
 	return 0;
 }
 
-static void tcp_unlisten(struct mst_listener *l)
+static void plain_unlisten(struct mst_listener *l)
 {
 	if (l == NULL)
 		return;
@@ -246,7 +246,8 @@ static bool is_gone(int error)
 	return error == EINTR || error == ECONNABORTED || error == EPROTO;
 }
 
-static int tcp_accept(struct mst_listener *l, struct mst_stream **out, char *peer, size_t peer_len)
+static int plain_accept(struct mst_listener *l, struct mst_stream **out, char *peer,
+			size_t peer_len)
 {
 	struct sockaddr_storage from;
 	socklen_t from_len;
@@ -285,7 +286,6 @@ static int await_connect(int fd, uint64_t until_ns)
 	return -error;
 }
 
-/* Return: a connected descriptor, or a negative errno. */
 /* Where nobody listens on a port of the range that the kernel gives to connecting sockets, it may
  * give just that one, and the socket is connected to itself. */
 static bool is_echo(int fd)
@@ -298,6 +298,7 @@ static bool is_echo(int fd)
 	       memcmp(&own, &peer, own_len) == 0;
 }
 
+/* Return: a connected descriptor, or a negative errno. */
 static int connect_to(const struct addrinfo *ai, uint64_t until_ns)
 {
 	int fd = open_socket(ai->ai_family), rc = 0;
@@ -314,8 +315,8 @@ static int connect_to(const struct addrinfo *ai, uint64_t until_ns)
 	return rc == -ENETUNREACH ? -EHOSTUNREACH : rc;
 }
 
-static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_proof *proof,
-		       struct mst_stream **out)
+static int plain_connect(const char *address, uint64_t timeout_ns, struct mst_proof *proof,
+			 struct mst_stream **out)
 {
 	uint64_t now_ns = mst_now_ns();
 	uint64_t until_ns = timeout_ns < MST_NEVER - now_ns ? now_ns + timeout_ns : MST_NEVER;
@@ -348,7 +349,7 @@ static int tcp_connect(const char *address, uint64_t timeout_ns, struct mst_proo
 	return fd < 0 ? fd : stream_new(fd, out);
 }
 
-static ssize_t tcp_send(struct mst_stream *s, const void *data, size_t len)
+static ssize_t plain_send(struct mst_stream *s, const void *data, size_t len)
 {
 	ssize_t done;
 
@@ -362,7 +363,7 @@ static ssize_t tcp_send(struct mst_stream *s, const void *data, size_t len)
 	return errno == ECONNRESET ? -EPIPE : -errno;
 }
 
-static ssize_t tcp_receive(struct mst_stream *s, void *data, size_t len)
+static ssize_t plain_receive(struct mst_stream *s, void *data, size_t len)
 {
 	ssize_t done;
 
@@ -374,7 +375,7 @@ static ssize_t tcp_receive(struct mst_stream *s, void *data, size_t len)
 	return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-static void tcp_close(struct mst_stream *s)
+static void plain_close(struct mst_stream *s)
 {
 	if (s == NULL)
 		return;
@@ -382,27 +383,27 @@ static void tcp_close(struct mst_stream *s)
 	free(s);
 }
 
-static int tcp_stream_fd(const struct mst_stream *s)
+static int plain_stream_fd(const struct mst_stream *s)
 {
 	return s->fd;
 }
 
-static int tcp_listener_fd(const struct mst_listener *l)
+static int plain_listener_fd(const struct mst_listener *l)
 {
 	return l->fd;
 }
 
-const struct mst_stream_ops mst_tcp = {
-	.listen = tcp_listen,
-	.accept = tcp_accept,
-	.unlisten = tcp_unlisten,
-	.connect = tcp_connect,
-	.send = tcp_send,
-	.receive = tcp_receive,
-	.close = tcp_close,
+const struct mst_stream_ops mst_plain = {
+	.listen = plain_listen,
+	.accept = plain_accept,
+	.unlisten = plain_unlisten,
+	.connect = plain_connect,
+	.send = plain_send,
+	.receive = plain_receive,
+	.close = plain_close,
 	.buffered = mst_stream_unbuffered,
 	.why = mst_stream_no_why,
 	.principal = mst_stream_unproven,
-	.stream_fd = tcp_stream_fd,
-	.listener_fd = tcp_listener_fd,
+	.stream_fd = plain_stream_fd,
+	.listener_fd = plain_listener_fd,
 };
