@@ -28,6 +28,7 @@ int mst_queue_rail_init(struct mst_queue *q, uint32_t rail, uint32_t sends)
 
 int mst_queue_init(struct mst_queue *q)
 {
+	MST_ASSERT(q->message >= MST_QUEUE_MESSAGE_MIN && (q->message & (q->message - 1)) == 0);
 	uint32_t entries = mst_queue_pow2_above(q->out_credits + ENTRIES_MIN);
 	uint64_t sends = 0;
 
@@ -161,13 +162,13 @@ static void add_credit(struct mst_queue *q)
  * place, however it is cut: so what is put there twice arrives in order. */
 static uint32_t rail_of(const struct mst_queue *q, const struct mst_queue_entry *e)
 {
-	return (uint32_t)((e->offset + e->done) / MST_QUEUE_MESSAGE % q->rail_count);
+	return (uint32_t)(((e->offset + e->done) >> __builtin_ctzl(q->message)) % q->rail_count);
 }
 
 /* How far a piece that begins there can go. */
 static size_t reach_of(const struct mst_queue *q, size_t at)
 {
-	size_t most = MST_QUEUE_MESSAGE - at % MST_QUEUE_MESSAGE;
+	size_t most = q->message - (at & (q->message - 1));
 
 	for (int i = 0; i < 2; i++)
 		if (q->cut[i] > at && q->cut[i] - at < most)
@@ -207,7 +208,7 @@ static void add_data(struct mst_queue *q, struct mst_queue_entry *e,
 		.notify = e->notify && is_single(q, e),
 		.imm = e->imm,
 		/* The last pieces, one on each rail, tell that they are through. */
-		.report = is_tracked(e) && left <= q->rail_count * MST_QUEUE_MESSAGE,
+		.report = is_tracked(e) && left <= q->rail_count * q->message,
 	};
 
 	add(q, rail, &w);

@@ -5,9 +5,10 @@
  * of them have completed and which immediates have come; the queue decides what is written where,
  * in which order, and when.
  *
- * Large puts are cut into messages and dealt over the rails. A notifying put ends with one
- * immediate on every rail, and has arrived when all rails have brought it. A rail delivers in
- * order, so that what was put before is in memory then. Data is never looked for in memory.
+ * Large puts are cut into messages, of a size that the network sets, and dealt over the rails. The
+ * peer need not know the size. A notifying put ends with one immediate on every rail, and has
+ * arrived when all rails have brought it. A rail delivers in order, so that what was put before is
+ * in memory then. Data is never looked for in memory.
  *
  * Immediates need a receive that the peer has posted, so there are as many as credits. What was
  * polled is counted in the peer's credit word by a plain write: when half of the credits are used
@@ -27,9 +28,9 @@
 #include "common/transport/transport.h"
 
 #define MST_RAILS_MAX 8u
-#define MST_QUEUE_MESSAGE ((size_t)128 << 10) /* a put is cut into pieces of this */
-#define MST_QUEUE_REPORT_EVERY 16u            /* writes, of which one reports its completion */
-#define MST_QUEUE_SENDS_MIN 64u               /* what a rail has room for: a few lists at least */
+#define MST_QUEUE_MESSAGE_MIN ((size_t)8) /* an aligned word is always in one piece */
+#define MST_QUEUE_REPORT_EVERY 16u        /* writes, of which one reports its completion */
+#define MST_QUEUE_SENDS_MIN 64u           /* what a rail has room for: a few lists at least */
 
 static inline uint32_t mst_queue_pow2_above(uint64_t n)
 {
@@ -100,6 +101,9 @@ struct mst_queue {
 	/* What is composed in, and what the net publishes (base NULL: nothing). */
 	struct mst_region *outbound, *published;
 	size_t peer_bytes; /* of the peer's inbound region */
+	/* A put is cut at multiples of this in the peer's inbound region, into pieces of at most so
+	 * many bytes: a power of two, MST_QUEUE_MESSAGE_MIN or more. */
+	size_t message;
 	uint32_t in_credits, out_credits;
 	/* Credit words: what the peer writes here, what is composed for it, and where in its
 	 * inbound region that goes. */
@@ -127,7 +131,7 @@ struct mst_queue {
 
 /* Before anything is made: how many immediates and writes a rail must have room for is known. */
 int mst_queue_rail_init(struct mst_queue *q, uint32_t rail, uint32_t sends);
-/* Call it when all rails are set. Return: 0 or -ENOMEM. */
+/* Call it when all rails are set, and the size of a message. Return: 0 or -ENOMEM. */
 int mst_queue_init(struct mst_queue *q);
 void mst_queue_fini(struct mst_queue *q); /* of zeroed, and half made ones, too */
 

@@ -2,21 +2,31 @@
 /*
  * The queue of puts, over a network of this test's own: writes go nowhere, but are noted down;
  * completions and arrivals are what a case says.
+ *
+ *   test_queue [KIB]
+ *
+ * KIB is the size of the network's messages, 128 as RDMA has it, or as much as 1024.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/transport/queue.h"
 #include "tests/ut.h"
 
 #define WRITES_MAX 256
-#define PEER_BYTES ((size_t)2 << 20)
-#define WORD_AT PEER_BYTES
+#define MESSAGE_MAX ((size_t)1 << 20)
+#define PEER_MESSAGES 16u /* that the peer's inbound region has room for */
 #define CREDITS 4u
 
-static uint8_t outbound[PEER_BYTES], published[4096];
+static size_t message = (size_t)128 << 10, peer_bytes;
+static uint8_t outbound[PEER_MESSAGES * MESSAGE_MAX], published[4096];
 static struct mst_link link_;
 static struct mst_region composed = { .base = outbound, .bytes = sizeof(outbound) };
 static struct mst_region versions = { .base = published, .bytes = sizeof(published) };
@@ -50,18 +60,19 @@ static void note_gather(struct mst_queue *q)
 
 static const struct mst_queue_ops ops = { note_write, note_post, note_gather };
 
-static struct mst_queue queue_of(uint32_t rails, uint32_t sends)
+static struct mst_queue queue_with(uint32_t rails, uint32_t sends, size_t bytes)
 {
 	struct mst_queue q = { .ops = &ops,
 			       .link = &link_,
 			       .outbound = &composed,
 			       .published = &versions,
-			       .peer_bytes = PEER_BYTES,
+			       .peer_bytes = peer_bytes,
+			       .message = bytes,
 			       .in_credits = CREDITS,
 			       .out_credits = CREDITS,
 			       .in_word = &in_word,
 			       .out_word = &out_word,
-			       .word_at = WORD_AT,
+			       .word_at = peer_bytes,
 			       .ordered = true,
 			       .up = true,
 			       .open = true,
@@ -76,6 +87,11 @@ static struct mst_queue queue_of(uint32_t rails, uint32_t sends)
 		CU_ASSERT_EQUAL_FATAL(mst_queue_rail_init(&q, i, sends), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_queue_init(&q), 0);
 	return q;
+}
+
+static struct mst_queue queue_of(uint32_t rails, uint32_t sends)
+{
+	return queue_with(rails, sends, message);
 }
 
 static struct mst_put put_at(size_t offset, size_t bytes)
@@ -93,7 +109,7 @@ static void complete_all(struct mst_queue *q)
 static void a_large_put_is_dealt_over_the_rails(void)
 {
 	struct mst_queue q = queue_of(3, 64);
-	struct mst_put put = put_at(1000, 900000);
+	struct mst_put put = put_at(1000, 7 * message - 1500);
 	size_t bytes = 0, last[3] = { 0 };
 	uint32_t notices = 0;
 
@@ -102,7 +118,7 @@ static void a_large_put_is_dealt_over_the_rails(void)
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct mst_queue_write *w = &written[i];
-		CU_ASSERT(w->bytes <= MST_QUEUE_MESSAGE);
+		CU_ASSERT(w->bytes <= message);
 		CU_ASSERT(w->bytes == 0 || w->src == outbound + w->offset);
 		CU_ASSERT(w->bytes == 0 || !w->notify);
 		CU_ASSERT(!w->notify || w->imm == 77);
@@ -110,7 +126,7 @@ static void a_large_put_is_dealt_over_the_rails(void)
 		notices += w->notify;
 		last[way[i]] = i;
 	}
-	CU_ASSERT_EQUAL(bytes, 900000);
+	CU_ASSERT_EQUAL(bytes, put.bytes);
 	CU_ASSERT_EQUAL(notices, 3);
 	for (int i = 0; i < 3; i++)
 		CU_ASSERT(written[last[i]].notify); /* after the data of its rail */
@@ -121,12 +137,12 @@ static void a_large_put_is_dealt_over_the_rails(void)
 static void what_is_put_to_one_place_goes_one_way(void)
 {
 	struct mst_queue q = queue_of(3, 64);
-	struct mst_put under = put_at(0, PEER_BYTES), over = put_at(5 * MST_QUEUE_MESSAGE + 9, 8);
+	struct mst_put under = put_at(0, peer_bytes), over = put_at(5 * message + 9, 8);
 	uint32_t under_way = UINT32_MAX;
 
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &under), 0);
 	for (uint32_t i = 0; i < count; i++)
-		if (written[i].offset == 5 * MST_QUEUE_MESSAGE)
+		if (written[i].offset == 5 * message)
 			under_way = way[i];
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &over), 0);
 	CU_ASSERT_EQUAL(written[count - 1].offset, over.offset);
@@ -189,7 +205,7 @@ static uint32_t words_written(void)
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < count; i++)
-		n += written[i].offset == WORD_AT;
+		n += written[i].offset == peer_bytes;
 	return n;
 }
 
@@ -229,7 +245,7 @@ static void credits_are_told_twice_without_order(void)
 static void sent_is_told_when_all_rails_are_through(void)
 {
 	struct mst_queue q = queue_of(2, 64);
-	struct mst_put put = put_at(0, 2 * MST_QUEUE_MESSAGE), none = put_at(0, 0);
+	struct mst_put put = put_at(0, 2 * message), none = put_at(0, 0);
 	uint64_t cookie = 0;
 
 	put.signal = none.signal = true;
@@ -237,6 +253,7 @@ static void sent_is_told_when_all_rails_are_through(void)
 	none.src = NULL;
 	none.notify = true;
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT(count == 2 && written[0].report && written[1].report); /* one on each rail */
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &none), 1); /* there is nothing to be lent */
 	mst_queue_completed(&q, 0, q.rail[0].posted);
 	CU_ASSERT_FALSE(mst_queue_take_sent(&q, &cookie));
@@ -253,7 +270,7 @@ static void sent_is_told_when_all_rails_are_through(void)
 static void what_finds_no_room_waits(void)
 {
 	struct mst_queue q = queue_of(2, 4);
-	struct mst_put put = put_at(0, PEER_BYTES);
+	struct mst_put put = put_at(0, peer_bytes);
 	size_t bytes = 0;
 
 	put.notify = true;
@@ -266,7 +283,7 @@ static void what_finds_no_room_waits(void)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		bytes += written[i].bytes;
-	CU_ASSERT_EQUAL(bytes, PEER_BYTES);
+	CU_ASSERT_EQUAL(bytes, peer_bytes);
 	CU_ASSERT(written[count - 1].notify && written[count - 2].notify);
 	CU_ASSERT(gathers > 0);
 	mst_queue_fini(&q);
@@ -313,10 +330,10 @@ static void a_source_elsewhere_is_copied(void)
 
 static void a_source_of_a_region_is_lent_until_it_is_through(void)
 {
-	static uint8_t own[3 * MST_QUEUE_MESSAGE];
+	static uint8_t own[3 * MESSAGE_MAX];
 	struct mst_region region = { .base = own, .bytes = sizeof(own) };
 	struct mst_queue q = queue_of(2, 64);
-	struct mst_put put = { .src = own, .bytes = sizeof(own), .region = &region };
+	struct mst_put put = { .src = own, .bytes = 3 * message, .region = &region };
 	uint64_t cookie = 0;
 
 	q.published = &nothing;
@@ -363,10 +380,10 @@ static void a_source_outside_of_its_region_is_refused(void)
 /* What was queued, posted and not told of all goes back: nothing reads it any more. */
 static void a_link_that_ends_gives_its_sources_back(void)
 {
-	static uint8_t own[20 * MST_QUEUE_MESSAGE];
+	static uint8_t own[MESSAGE_MAX];
 	struct mst_region region = { .base = own, .bytes = sizeof(own) };
 	struct mst_queue q = queue_of(1, 4);
-	struct mst_put put = { .bytes = MST_QUEUE_MESSAGE, .src = own, .region = &region };
+	struct mst_put put = { .bytes = message, .src = own, .region = &region };
 
 	for (uint32_t i = 0; i < 8; i++) {
 		put.signal = i % 2 == 0;
@@ -378,12 +395,99 @@ static void a_link_that_ends_gives_its_sources_back(void)
 	CU_ASSERT_EQUAL(atomic_load(&region.lent), 0);
 }
 
+/* Where a piece that begins at @offset ends: at the next cut, the next multiple of the size of a
+ * message, or the end of the put, whatever comes first. */
+static size_t end_of_piece(const struct mst_queue *q, const struct mst_put *put, size_t offset)
+{
+	size_t end = (offset / q->message + 1) * q->message;
+
+	for (int k = 0; k < 2; k++)
+		if (q->cut[k] > offset && q->cut[k] < end)
+			end = q->cut[k];
+	return end < put->offset + put->bytes ? end : put->offset + put->bytes;
+}
+
+/* Looks at what was written: in order, without a gap. */
+static void expect_pieces(const struct mst_queue *q, const struct mst_put *put)
+{
+	size_t at = put->offset;
+
+	for (uint32_t i = 0; i < count; i++) {
+		CU_ASSERT_EQUAL_FATAL(written[i].offset, at);
+		CU_ASSERT_EQUAL_FATAL(written[i].bytes, end_of_piece(q, put, at) - at);
+		CU_ASSERT_EQUAL(way[i], at / q->message % q->rail_count);
+		at += written[i].bytes;
+	}
+	CU_ASSERT_EQUAL(at, put->offset + put->bytes);
+}
+
+/* Networks of one process need not have the same. */
+static void pieces_have_the_size_of_the_network(void)
+{
+	const size_t size[3] = { message, message / 2, MESSAGE_MAX };
+	const struct {
+		size_t offset, bytes, cut[2];
+	} given[] = {
+		{ 0, 5 * message, { 0, 0 } },
+		{ 9, 4 * message, { 0, 0 } },
+		{ message - 1, 2, { 0, 0 } },
+		{ 100, 6 * message, { 1000, 3 * message + 8 } },
+		{ 100, 6 * message, { 3 * message, 3 * message + 1 } },
+		{ 2 * message, 3 * message, { message, 5 * message } },
+	};
+	struct mst_queue q[3];
+
+	for (int s = 0; s < 3; s++)
+		q[s] = queue_with(2, 64, size[s]);
+	for (int s = 0; s < 3; s++) {
+		for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+			struct mst_put put = put_at(given[i].offset, given[i].bytes);
+			memcpy(q[s].cut, given[i].cut, sizeof(q[s].cut));
+			count = 0;
+			CU_ASSERT_EQUAL(mst_queue_put(&q[s], &put), 0);
+			expect_pieces(&q[s], &put);
+			complete_all(&q[s]);
+		}
+	}
+	for (int s = 0; s < 3; s++)
+		mst_queue_fini(&q[s]);
+}
+
+/* A network that sets none, or one that would tear words, is a mistake of ours: it ends here. */
+static bool init_aborts(size_t bytes)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		const struct rlimit none = { 0, 0 };
+		int sink = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		struct mst_queue q = { .message = bytes };
+		(void)setrlimit(RLIMIT_CORE, &none);
+		(void)dup2(sink, STDERR_FILENO);
+		_exit(mst_queue_init(&q) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
+	}
+	CU_ASSERT_FATAL(child > 0 && waitpid(child, &status, 0) == child);
+	CU_ASSERT(WIFSIGNALED(status) || WEXITSTATUS(status) == EXIT_SUCCESS);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void a_size_of_messages_that_cannot_be_is_refused(void)
+{
+	CU_ASSERT_FALSE(init_aborts(message));
+	CU_ASSERT_FALSE(init_aborts(MST_QUEUE_MESSAGE_MIN));
+	CU_ASSERT(init_aborts(0));
+	CU_ASSERT(init_aborts(MST_QUEUE_MESSAGE_MIN / 2));
+	CU_ASSERT(init_aborts(message + 1));
+	CU_ASSERT(init_aborts(3 * message));
+}
+
 /* What lies elsewhere in part is written apart, and the immediate still comes last. */
 static void no_piece_goes_across_a_cut(void)
 {
 	struct mst_queue q = queue_of(2, 64);
-	const size_t cut[] = { 1000, MST_QUEUE_MESSAGE + 8 };
-	struct mst_put all = put_at(0, 2 * MST_QUEUE_MESSAGE), word = put_at(1000, 8);
+	const size_t cut[] = { 1000, message + 8 };
+	struct mst_put all = put_at(0, 2 * message), word = put_at(1000, 8);
 	size_t bytes = 0;
 
 	memcpy(q.cut, cut, sizeof(cut));
@@ -394,7 +498,7 @@ static void no_piece_goes_across_a_cut(void)
 			CU_ASSERT(written[i].offset >= cut[k] || end <= cut[k]);
 		bytes += written[i].bytes;
 	}
-	CU_ASSERT_EQUAL(bytes, 2 * MST_QUEUE_MESSAGE);
+	CU_ASSERT_EQUAL(bytes, 2 * message);
 	CU_ASSERT_EQUAL(count, 4);
 	word.notify = true;
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &word), 0);
@@ -423,6 +527,9 @@ static CU_TestInfo cases[] = {
 	{ "nothing is written before the peer's memory is known",
 	  nothing_is_written_before_the_peers_memory_is_known },
 	{ "a source elsewhere is copied", a_source_elsewhere_is_copied },
+	{ "pieces have the size of the network", pieces_have_the_size_of_the_network },
+	{ "a size of messages that cannot be is refused",
+	  a_size_of_messages_that_cannot_be_is_refused },
 	{ "no piece goes across a cut", no_piece_goes_across_a_cut },
 	{ "a source of a region is lent until it is through",
 	  a_source_of_a_region_is_lent_until_it_is_through },
@@ -431,7 +538,14 @@ static CU_TestInfo cases[] = {
 	CU_TEST_INFO_NULL,
 };
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc == 2)
+		message = (size_t)strtoul(argv[1], NULL, 10) << 10;
+	if (argc > 2 || message == 0 || message > MESSAGE_MAX) {
+		fprintf(stderr, "usage: %s [KIB]\n", argv[0]);
+		return EXIT_FAILURE;
+	}
+	peer_bytes = PEER_MESSAGES * message;
 	return ut_main("queue of puts", cases);
 }

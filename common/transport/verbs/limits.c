@@ -46,7 +46,7 @@ void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lane
 /* Room for the largest put at a time, all that notify, and a few small ones. */
 uint32_t mst_verbs_send_depth(const struct mst_verbs_lane *lane, const struct ibv_device_attr *has)
 {
-	uint64_t pieces = lane->bytes / MST_QUEUE_MESSAGE / lane->rails;
+	uint64_t pieces = lane->bytes / MST_VERBS_MESSAGE / lane->rails;
 	uint64_t want = pieces + UINT64_C(2) * lane->credits + MST_QUEUE_SENDS_MIN;
 	uint32_t depth = mst_queue_pow2_above(want < MST_VERBS_SEND_MAX ? want
 									: MST_VERBS_SEND_MAX);

@@ -72,6 +72,7 @@ static void prepare_queue(struct mst_verbs_link *l, uint32_t rails)
 	q->outbound = &l->composed;
 	q->published = &l->home->versions;
 	q->peer_bytes = l->connector ? lanes->up_bytes : lanes->down_bytes;
+	q->message = MST_VERBS_MESSAGE;
 	q->word_at = mst_verbs_peer_tail(l) + MST_VERBS_CREDIT_AT;
 	q->in_credits = l->connector ? lanes->down_credits : lanes->up_credits;
 	q->out_credits = l->connector ? lanes->up_credits : lanes->down_credits;

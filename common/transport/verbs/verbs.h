@@ -44,6 +44,7 @@
 #define MST_VERBS_CREDITS_MAX (1u << 14)
 #define MST_VERBS_LIST 16u /* work requests posted at a time */
 #define MST_VERBS_SEND_MAX 4096u
+#define MST_VERBS_MESSAGE ((size_t)128 << 10) /* a put is cut into work requests of this */
 
 /* rdma_cm leaves the timer at 0, which stands for 655 ms; 12 is 0.64 ms. Receives are posted before
  * the peer may use them, so that the retry is for a peer that breaks the rules. */
