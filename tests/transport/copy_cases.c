@@ -118,10 +118,10 @@ static void the_connector_counts_what_it_copies(void)
 static void a_result_in_place_is_not_copied(void)
 {
 	struct peer_command export = { .exported = true, .offset = EXPORTED_AT, .bytes = BYTES };
-	struct world w = world_that_publishes(transport->pins ? &export : NULL);
+	struct world w = world_that_publishes(transport->maps ? NULL : &export);
 	struct peer_command check = { .order = PEER_CHECK,
 				      .shared = transport->maps,
-				      .exported = transport->pins,
+				      .exported = !transport->maps,
 				      .offset = transport->maps ? 0 : EXPORTED_AT,
 				      .bytes = BYTES };
 	struct mst_put result = { .offset = EXPORTED_AT, .src = w.net->published };

@@ -82,7 +82,7 @@ static void nobody_there_is_refused(void)
 	transport->listener->close(w.listener);
 	w.listener = NULL;
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &call).rc, -ECONNREFUSED);
-	call.address[0] = 'x'; /* where the '/' was */
+	call.address[0] = 'x'; /* the prefix of no transport */
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &call).rc, -EINVAL);
 	world_close(&w);
 }
@@ -117,6 +117,68 @@ static void dial_that_is_not_wanted_any_more_ends(void)
 	CU_ASSERT(mst_now_ns() - begin < call.timeout_ns / 2);
 	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD),
 			-EPIPE);
+	world_close(&w);
+}
+
+/* What the owner of a listener expects: callers with a token that begins with this. */
+struct expected_callers {
+	uint8_t token;
+	int asked;
+	struct mst_origin from; /* last */
+};
+
+static bool expects(void *ctx, const uint8_t token[MST_TOKEN_LEN], const struct mst_origin *from)
+{
+	struct expected_callers *e = ctx;
+
+	e->asked++;
+	e->from = *from;
+	return token[0] == e->token;
+}
+
+/* Peer @i calls with the token @token, is shown with where it calls from, and is sent away. */
+static struct mst_origins send_away(struct world *w, int i, uint8_t token)
+{
+	struct peer_command call = world_call(w, &usual_lanes);
+	struct mst_link_request request = { 0 };
+
+	call.token = token;
+	peer_tell(w->peer[i], &call);
+	CU_ASSERT_EQUAL_FATAL(world_next_request(w, &request), 0);
+	CU_ASSERT_EQUAL(request.token[0], token);
+	CU_ASSERT_EQUAL(transport->listener->answer(w->listener, &request, NULL, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(peer_hear(w->peer[i]).rc, -EACCES);
+	return request.from;
+}
+
+/* A network without addresses has callers of this host only, and shows all of them. */
+static void one_who_is_not_expected_is_never_seen(void)
+{
+	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
+	struct peer_command call = world_call(&w, &usual_lanes);
+	uint64_t end = mst_now_ns() + PEER_WAIT_NS;
+	struct expected_callers e = { .token = 9 };
+	struct mst_link_request request;
+
+	if (send_away(&w, 0, 8).count == 0) {
+		CU_ASSERT_TRUE(transport->maps);
+		world_close(&w);
+		return;
+	}
+	w.listener->filter = (struct mst_link_filter){ expects, &e };
+	call.token = 8;
+	peer_tell(w.peer[0], &call);
+	while (e.asked == 0 && mst_now_ns() < end) {
+		await_caller(w.listener);
+		CU_ASSERT_EQUAL_FATAL(
+			transport->listener->next_request(w.listener, &request, UT_UNREAD),
+			-EAGAIN);
+	}
+	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -EACCES);
+	struct mst_origins from = send_away(&w, 0, 9);
+	CU_ASSERT_EQUAL_FATAL(from.count, 1);
+	CU_ASSERT_EQUAL(memcmp(&from.at[0], &e.from, sizeof(e.from)), 0);
+	CU_ASSERT_EQUAL(e.asked, 2);
 	world_close(&w);
 }
 
@@ -217,6 +279,7 @@ static void a_failure_says_nothing_of_another(void)
 CU_TestInfo listener_cases[] = {
 	{ "a request shows token and lanes", request_shows_token_and_lanes },
 	{ "one who is sent away hears so, and may come again", one_sent_away_hears_so },
+	{ "one who is not expected is never seen", one_who_is_not_expected_is_never_seen },
 	{ "answers may come in any order", answers_may_come_in_any_order },
 	{ "where nobody is, a dial is refused", nobody_there_is_refused },
 	{ "a dial without answer times out", no_answer_times_out },

@@ -38,8 +38,8 @@ enum peer_order {
 #define PEER_LOOK_NS (60 * MST_SECOND)
 /* But devices may lose one: rxe_cq_post() of Linux 6.1 puts a completion into the queue, and looks
  * whether anybody wants to be notified after it has unlocked the queue, without a barrier. The look
- * of each second is there for that. */
-#define PEER_LOOK_NS_OF(transport) ((transport)->maps ? PEER_LOOK_NS : MST_SECOND)
+ * of each second is there for that. A network without a device of its own loses none. */
+#define PEER_LOOK_NS_OF(transport) ((transport)->pins ? MST_SECOND : PEER_LOOK_NS)
 
 struct peer_command {
 	enum peer_order order;
