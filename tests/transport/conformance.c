@@ -2,20 +2,30 @@
 /*
  * What common/transport/transport.h promises, held against one transport:
  *
- *   test_transport SCHEME threads|processes [HASTE]
+ *   test_transport [--OPTION=VALUE ...] SCHEME threads|processes [HASTE]
  *
  * The cases are in the files *_cases.c. Threads are there for the thread sanitizer; processes for
  * what only they can do, such as being killed. HASTE is for slow devices: cases that repeat for
- * long do so this much less often.
+ * long do so this much less often. The options are those of networks (fabric.h), for both ends.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/option.h"
 #include "tests/transport/world.h"
 
 #define CASES_MAX 80
+
+struct suite_options {
+	struct mst_fabric_options fabric;
+};
+
+static const struct mst_option table[] = {
+	MST_FABRIC_ROWS(struct suite_options, fabric),
+	{ .name = NULL },
+};
 
 const struct mst_transport *transport;
 bool in_processes;
@@ -37,7 +47,7 @@ static void add_cases(const CU_TestInfo *more)
  * that needs none has to open. */
 static int try_to_open(void)
 {
-	struct mst_net_cfg cfg = { .links_max = 1 };
+	struct mst_net_cfg cfg = { .fabric = &peer_fabric, .links_max = 1 };
 	struct mst_reason why = { 0 };
 	struct mst_net *net;
 	int rc = transport->net_open(&cfg, &net, &why);
@@ -52,26 +62,36 @@ static int try_to_open(void)
 	return transport->pins ? UT_SKIP : EXIT_FAILURE;
 }
 
-static bool may_be(int argc, char **argv)
+/* What follows the options: SCHEME threads|processes [HASTE]. */
+static bool may_be(int count, char **operand)
 {
-	if (argc != 3 && (argc != 4 || strtoul(argv[3], NULL, 10) == 0))
+	if (count != 2 && (count != 3 || strtoul(operand[2], NULL, 10) == 0))
 		return false;
-	return strcmp(argv[2], "threads") == 0 || strcmp(argv[2], "processes") == 0;
+	return strcmp(operand[1], "threads") == 0 || strcmp(operand[1], "processes") == 0;
 }
 
-int main(int argc, char **argv)
+/* Return: the index of the first operand, or a negative errno, with a sentence in @o. */
+static int read_options(struct mst_options *o, int argc, char **argv)
 {
-	if (!may_be(argc, argv)) {
-		fprintf(stderr, "usage: %s SCHEME threads|processes [HASTE]\n", argv[0]);
-		return EXIT_FAILURE;
-	}
-	in_processes = strcmp(argv[2], "processes") == 0;
-	if (argc == 4)
-		haste = strtoul(argv[3], NULL, 10);
-	transport = mst_transport_find(argv[1]);
+	static struct suite_options typed; /* peer_fabric refers to its strings */
+	int operand = 0, rc = mst_options_init(o, table, &typed);
+
+	if (rc == 0)
+		rc = mst_options_argv(o, argc, argv, &operand);
+	if (rc == 0)
+		rc = mst_fabric_read(&typed.fabric, &peer_fabric, &o->why);
+	return rc == 0 ? operand : rc;
+}
+
+static int run(int count, char **operand)
+{
+	in_processes = strcmp(operand[1], "processes") == 0;
+	if (count == 3)
+		haste = strtoul(operand[2], NULL, 10);
+	transport = mst_transport_find(operand[0]);
 	if (transport == NULL) {
-		fprintf(stderr, "%s: there is no transport '%s', only " MST_TRANSPORT_SCHEMES "\n",
-			argv[0], argv[1]);
+		fprintf(stderr, "there is no transport '%s', only " MST_TRANSPORT_SCHEMES "\n",
+			operand[0]);
 		return EXIT_FAILURE;
 	}
 	int status = try_to_open();
@@ -87,5 +107,21 @@ int main(int argc, char **argv)
 	add_cases(shared_region_cases);
 	if (in_processes)
 		add_cases(process_cases);
-	return ut_main(argv[1], cases);
+	return ut_main(transport->scheme, cases);
+}
+
+int main(int argc, char **argv)
+{
+	struct mst_options options;
+	int operand = read_options(&options, argc, argv), status = EXIT_FAILURE;
+
+	if (operand < 0)
+		fprintf(stderr, "%s: %s\n", argv[0], mst_reason_or_errno(&options.why, operand));
+	else if (!may_be(argc - operand, argv + operand))
+		fprintf(stderr, "usage: %s [--OPTION=VALUE ...] SCHEME threads|processes [HASTE]\n",
+			argv[0]);
+	else
+		status = run(argc - operand, argv + operand);
+	mst_options_free(&options);
+	return status;
 }

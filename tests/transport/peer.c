@@ -11,6 +11,8 @@
 #include "common/base/clock.h"
 #include "common/base/rand.h"
 
+struct mst_fabric peer_fabric = MST_FABRIC_DEFAULT;
+
 void pattern(uint8_t *out, size_t bytes, uint64_t seed)
 {
 	struct mst_rand r;
@@ -115,6 +117,7 @@ int storm(const struct storm *s)
 static int open_net(struct side *side, const struct peer_command *c)
 {
 	struct mst_net_cfg cfg = { .published_bytes = c->order == PEER_LISTEN ? c->bytes : 0,
+				   .fabric = &peer_fabric,
 				   .links_max = 2,
 				   .views = c->views,
 				   .look_ns = PEER_LOOK_NS_OF(side->t),

@@ -41,6 +41,10 @@ enum peer_order {
  * of each second is there for that. A network without a device of its own loses none. */
 #define PEER_LOOK_NS_OF(transport) ((transport)->pins ? MST_SECOND : PEER_LOOK_NS)
 
+/* The options of networks that both ends open their nets with: the defaults, if main() has not set
+ * others before the first peer starts. */
+extern struct mst_fabric peer_fabric;
+
 struct peer_command {
 	enum peer_order order;
 	char address[MST_ADDRESS_LEN];

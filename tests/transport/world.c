@@ -13,6 +13,7 @@ struct world world_open(const struct world_cfg *cfg)
 {
 	struct mst_net_cfg net = { .published_bytes = cfg->published_bytes,
 				   .outbound_max = cfg->outbound_max,
+				   .fabric = &peer_fabric,
 				   .links_max = cfg->links_max ? cfg->links_max
 							       : (uint32_t)cfg->peers,
 				   .look_ns = PEER_LOOK_NS_OF(transport),
