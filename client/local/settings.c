@@ -16,6 +16,9 @@
 #include "common/base/text.h"
 #include "common/transport/reach.h"
 
+/* Over a network whose processors move the bytes, a worker that computes receives nothing: its
+ * server's results would wait. */
+#define IO_THREADS 1u
 #define DEFAULT_PORT "17077"
 #define DEFAULT_SERVER "127.0.0.1:" DEFAULT_PORT
 #define DEFAULT_JOB "default"
@@ -345,6 +348,7 @@ int mst_settings_read(const struct muster_options *theirs, struct mst_settings *
 		.start_version = opt->start_version,
 		.fabric = MST_FABRIC_DEFAULT,
 	};
+	out->fabric.io_threads = IO_THREADS;
 	rc = open_log(why);
 	if (rc == 0)
 		rc = read_server(opt, out, why);

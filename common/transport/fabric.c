@@ -119,6 +119,7 @@ int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *o
 	fabric.service_level = (uint8_t)typed->service_level;
 	fabric.ack_timeout = (uint8_t)typed->ack_timeout;
 	fabric.retries = (uint8_t)typed->retries;
+	fabric.io_threads = typed->io_threads;
 	fabric.relaxed_ordering = typed->relaxed_ordering;
 	fabric.huge_pages = typed->huge_pages == 0;
 	*out = fabric;

@@ -18,6 +18,7 @@
 #include "common/base/reason.h"
 #include "common/wire/path.h"
 
+#define MST_FABRIC_IO_THREADS_MAX 64u
 #define MST_FABRIC_TEXT_LEN 512u /* of a list of addresses or devices, with its NUL */
 
 /* The options as networks read them. Strings belong to the caller, and stay valid. */
@@ -34,12 +35,15 @@ struct mst_fabric {
 	/* A group whose processes may call at a listener of this host, beside those of the own
 	 * user; -1: there is none. */
 	int64_t group;
+	/* TCP: threads of a net that receive and send; 0: the thread that polls it does. */
+	uint32_t io_threads;
+	uint64_t dead_ns; /* TCP: a peer whose host has acknowledged nothing for so long is lost */
 };
 
 #define MST_FABRIC_DEFAULT                                                                         \
 	{                                                                                          \
 		.gid_index = -1, .pkey = -1, .ack_timeout = 16, .retries = 6, .huge_pages = true,  \
-		.group = -1                                                                        \
+		.group = -1, .dead_ns = UINT64_C(2000000000)                                       \
 	}
 
 /* As typed: each row of the table fills one. */
@@ -47,7 +51,7 @@ struct mst_fabric_options {
 	const char *data_address, *device; /* NULL: found */
 	const char *gid_index, *pkey;      /* "auto", or a number */
 	const char *shm_group;             /* a name or a number; NULL: none */
-	uint32_t traffic_class, service_level, ack_timeout, retries;
+	uint32_t traffic_class, service_level, ack_timeout, retries, io_threads;
 	bool relaxed_ordering;
 	uint32_t huge_pages; /* "auto|off" */
 };
@@ -118,6 +122,11 @@ bool mst_path_is_sane(const struct mst_path *path);
 	{ MST_FABRIC_ROW(FLAG, "relaxed-ordering", program, member, relaxed_ordering), \
 	  .help = "verbs: let the device write a gradient's bytes to memory in any order, which " \
 		  "is faster on some hosts" }, \
+	{ MST_FABRIC_ROW(U32, "io-threads", program, member, io_threads), \
+	  .fallback = "1", \
+	  .max = MST_FABRIC_IO_THREADS_MAX, \
+	  .help = "tcp: threads that receive and send beside the data thread, which then decides " \
+		  "and sums while they copy; with 0 it does all" }, \
 	{ MST_FABRIC_ROW(CHOICE, "huge-pages", program, member, huge_pages), \
 	  .fallback = "auto", \
 	  .choices = "auto|off", \

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* In the order of MST_TRANSPORT_SCHEMES. */
-static const struct mst_transport *const transports[] = { &mst_shm, &mst_verbs, NULL };
+static const struct mst_transport *const transports[] = { &mst_shm, &mst_verbs, &mst_tcp, NULL };
 
 const struct mst_transport *mst_transport_at(uint32_t index)
 {

@@ -319,10 +319,10 @@ static inline bool mst_link_expected(const struct mst_link_listener *listener,
 	return filter->expects == NULL || filter->expects(filter->ctx, token, from);
 }
 
-extern const struct mst_transport mst_shm, mst_verbs;
+extern const struct mst_transport mst_shm, mst_verbs, mst_tcp;
 
 /* The schemes of all transports, as the choices of an option; the first is the usual one. */
-#define MST_TRANSPORT_SCHEMES "shm|verbs"
+#define MST_TRANSPORT_SCHEMES "shm|verbs|tcp"
 /* The transports, in that order; NULL: there are no more. */
 const struct mst_transport *mst_transport_at(uint32_t index);
 /* By scheme; NULL: no such transport in this build. */

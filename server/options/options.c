@@ -186,7 +186,7 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "auto",
 	  .choices = "auto|" MST_TRANSPORT_SCHEMES,
 	  .help = "how gradients travel: through shared memory to workers on this host, or by "
-		  "RDMA verbs to workers on any; auto is shared memory" },
+		  "RDMA verbs or TCP to workers on any; auto is shared memory" },
 	MST_FABRIC_ROWS(struct mst_server_options, fabric),
 	{ .name = "slots",
 	  .kind = MST_OPTION_U32,

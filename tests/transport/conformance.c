@@ -94,6 +94,7 @@ static int run(int count, char **operand)
 			operand[0]);
 		return EXIT_FAILURE;
 	}
+	peer_polls = !transport->maps && !transport->pins;
 	int status = try_to_open();
 	if (status != EXIT_SUCCESS)
 		return status;

@@ -21,6 +21,18 @@ struct peer {
 	pthread_t thread;
 };
 
+/* Until there is something to receive. Events stay where they are. */
+static void poll_until_readable(int fd, struct mst_net *net)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct mst_net_event none;
+
+	while (peer_polls && net != NULL && poll(&pfd, 1, 1) == 0) {
+		(void)net->ops->poll(net, &none, 0);
+		(void)net->ops->wait(net, MST_MS); /* at rest it gives credits back */
+	}
+}
+
 static void live(const struct mst_transport *t, int orders)
 {
 	struct side side = { .t = t };
@@ -30,6 +42,7 @@ static void live(const struct mst_transport *t, int orders)
 		struct peer_report r = { 0 };
 		r.rc = side_obey(&side, &c, &r);
 		send(orders, &r, sizeof(r), MSG_NOSIGNAL);
+		poll_until_readable(orders, side.net);
 	}
 	side_close(&side);
 	close(orders);
@@ -91,6 +104,7 @@ struct peer_report peer_hear(struct peer *p)
 {
 	struct peer_report r;
 
+	poll_until_readable(p->control, peer_tester);
 	if (recv(p->control, &r, sizeof(r), 0) != (ssize_t)sizeof(r))
 		r = (struct peer_report){ .rc = -ETIME };
 	return r;

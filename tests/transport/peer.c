@@ -12,6 +12,8 @@
 #include "common/base/rand.h"
 
 struct mst_fabric peer_fabric = MST_FABRIC_DEFAULT;
+bool peer_polls;
+struct mst_net *peer_tester;
 
 void pattern(uint8_t *out, size_t bytes, uint64_t seed)
 {

@@ -78,6 +78,12 @@ struct peer_report {
 
 struct peer;
 
+/* Over a network where the processor of each end moves the bytes, an end that never polls may stand
+ * still in the middle of a put. Then ends poll between orders, and so does a tester, its net, that
+ * waits for a report; events they leave for later. */
+extern bool peer_polls;
+extern struct mst_net *peer_tester;
+
 /* Aborts if it cannot: the test is worth nothing then. */
 struct peer *peer_start(const struct mst_transport *t, bool process);
 void peer_tell(struct peer *p, const struct peer_command *c);

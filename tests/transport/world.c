@@ -26,6 +26,7 @@ struct world world_open(const struct world_cfg *cfg)
 	for (int i = 0; i < cfg->peers; i++)
 		w.peer[i] = peer_start(transport, in_processes);
 	CU_ASSERT_EQUAL_FATAL(transport->net_open(&net, &w.net, UT_UNREAD), 0);
+	peer_tester = w.net;
 	CU_ASSERT_EQUAL_FATAL(transport->listener->open(w.net, &w.listener, UT_UNREAD), 0);
 	return w;
 }
@@ -39,6 +40,7 @@ void world_close(struct world *w)
 		transport->link_free(w->link[i]);
 	}
 	transport->listener->close(w->listener);
+	peer_tester = NULL;
 	transport->net_close(w->net);
 	for (int i = 0; i < WORLD_PEERS; i++)
 		if (w->peer[i] != NULL)

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Dials a link: what the connector does until it is made. The addresses of the listener are tried
+ * in their order. To be reached each has its share of the time that is left, and no more than
+ * CONNECT_NS, by when the kernel has asked four times: after that silence is the answer. The first
+ * that is reached and is muster has the rest of the time, and its word counts.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/host/descriptors.h"
+#include "common/host/limits.h"
+#include "common/transport/tcp/tcp.h"
+
+#define CONNECT_NS (8 * MST_SECOND)
+#define LOOK_MS 50 /* between two looks whether the link is wanted */
+
+struct tcp_attempt {
+	struct mst_tcp_net *net;
+	const struct mst_dial *dial;
+	struct mst_tcp_addresses far, own; /* own: count 0 where any will do */
+	struct mst_tcp_link *link;
+	struct mst_reason *why; /* of the address at hand */
+	uint64_t deadline_ns;   /* of the whole */
+	uint64_t until_ns;      /* of the step at hand */
+	uint64_t looked_ns;
+};
+
+/* ---- waiting ---- */
+
+static int check_wanted(const struct tcp_attempt *a)
+{
+	if (a->dial->unwanted == NULL || !a->dial->unwanted(a->dial->ctx))
+		return 0;
+	return mst_reason_fail(a->why, -ECANCELED, "the link to %s is not wanted any more",
+			       a->link->peer);
+}
+
+static int check_alive(struct tcp_attempt *a)
+{
+	uint64_t now_ns = mst_now_ns(), dead_ns = a->net->fabric.dead_ns;
+
+	if (now_ns - a->looked_ns < mst_tcp_look_ns(dead_ns))
+		return 0;
+	a->looked_ns = now_ns;
+	if (mst_tcp_pulse_look(&a->link->pulse, a->link->fd, now_ns, dead_ns) != MST_TCP_DEAD)
+		return 0;
+	return mst_reason_fail(a->why, -EHOSTUNREACH,
+			       "the host of %s acknowledges nothing any more: it is down, or the "
+			       "path to it is cut",
+			       a->link->peer);
+}
+
+/* Until the socket is ready. 0; -ETIMEDOUT without a sentence: the step is over; -ECANCELED and
+ * -EHOSTUNREACH with one. */
+static int await(struct tcp_attempt *a, short events)
+{
+	struct pollfd pfd = { .fd = a->link->fd, .events = events };
+
+	for (;;) {
+		uint64_t left_ms = (mst_left_ns(a->until_ns) + MST_MS - 1) / MST_MS;
+		int rc = check_wanted(a);
+		if (rc == 0 && events == POLLIN)
+			rc = check_alive(a);
+		if (rc != 0)
+			return rc;
+		int ready = poll(&pfd, 1, left_ms < LOOK_MS ? (int)left_ms : LOOK_MS);
+		if (ready > 0)
+			return 0;
+		if (left_ms == 0)
+			return -ETIMEDOUT;
+	}
+}
+
+/* ---- one address ---- */
+
+/* Where nobody listens at a port of the range that the kernel gives to connecting sockets, it may
+ * give just that one, and the socket is connected to itself. */
+static bool is_echo(int fd)
+{
+	union mst_tcp_address own = { 0 }, far = { 0 };
+	socklen_t own_len = sizeof(own), far_len = sizeof(far);
+
+	return getsockname(fd, &own.any, &own_len) == 0 &&
+	       getpeername(fd, &far.any, &far_len) == 0 && own_len == far_len &&
+	       memcmp(&own, &far, own_len) == 0;
+}
+
+/* This end's address of the same family, if the host has some that are to be used. */
+static int bind_own(const struct tcp_attempt *a, const union mst_tcp_address *far)
+{
+	char text[MST_TCP_TEXT_LEN];
+
+	for (uint32_t i = 0; i < a->own.count; i++) {
+		const union mst_tcp_address *own = &a->own.at[i];
+		if (own->any.sa_family != far->any.sa_family)
+			continue;
+		if (bind(a->link->fd, &own->any, mst_tcp_address_bytes(own)) == 0)
+			return 0;
+		mst_tcp_address_text(&own->any, text, sizeof(text));
+		return mst_reason_fail(
+			a->why, -errno,
+			"this host has no address %s (its port does not matter): %s; "
+			"ip address shows those that it has",
+			text, strerror(errno));
+	}
+	if (a->own.count == 0)
+		return 0;
+	return mst_reason_fail(a->why, -EHOSTUNREACH,
+			       "%s cannot be reached from the data addresses of this host (%s): "
+			       "none is of its family",
+			       a->link->peer, a->net->fabric.addresses);
+}
+
+static int unreached(const struct tcp_attempt *a, int error)
+{
+	const char *peer = a->link->peer;
+
+	switch (error) {
+	case ECONNREFUSED:
+	case ECONNRESET:
+		return mst_reason_fail(a->why, -ECONNREFUSED, "nobody listens at %s", peer);
+	case EPERM:
+	case EACCES:
+		return mst_reason_fail(a->why, -EHOSTUNREACH,
+				       "connect to %s: %s: a rule of this host's firewall, or a "
+				       "filter of system calls (seccomp), forbids it",
+				       peer, strerror(error));
+	case ENETUNREACH:
+	case EHOSTUNREACH:
+	case ETIMEDOUT:
+		return mst_reason_fail(a->why, -EHOSTUNREACH, "%s cannot be reached: %s", peer,
+				       strerror(error));
+	default:
+		return mst_reason_fail(a->why, -error, "cannot connect to %s: %s", peer,
+				       strerror(error));
+	}
+}
+
+static int silent(const struct tcp_attempt *a, const char *what, uint64_t since_ns)
+{
+	bool whole = a->until_ns >= a->deadline_ns;
+
+	return mst_reason_fail(a->why, whole ? -ETIMEDOUT : -EHOSTUNREACH, "%s %s within %llu ms%s",
+			       a->link->peer, what,
+			       (unsigned long long)((mst_now_ns() - since_ns) / MST_MS),
+			       whole ? "" : ": is its host up, and does a firewall drop this?");
+}
+
+static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
+{
+	struct mst_tcp_link *l = a->link;
+	uint64_t began_ns = mst_now_ns();
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	l->fd = mst_descriptor_lift(
+		socket(far->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+	if (l->fd < 0) {
+		error = -errno;
+		(void)mst_limit_refused("socket", error, a->why);
+		return error;
+	}
+	int rc = bind_own(a, far);
+	if (rc != 0)
+		return rc;
+	if (a->until_ns - began_ns > CONNECT_NS)
+		a->until_ns = began_ns + CONNECT_NS;
+	if (connect(l->fd, &far->any, mst_tcp_address_bytes(far)) != 0) {
+		if (errno != EINPROGRESS)
+			return unreached(a, errno);
+		rc = await(a, POLLOUT);
+	}
+	if (rc == -ETIMEDOUT)
+		return silent(a, "does not answer", began_ns);
+	a->until_ns = a->deadline_ns;
+	if (rc == 0 && getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+		error = errno;
+	if (rc != 0 || error != 0)
+		return rc != 0 ? rc : unreached(a, error);
+	return is_echo(l->fd) ? unreached(a, ECONNREFUSED) : 0;
+}
+
+/* It fits what the kernel keeps for a new connection. */
+static int say_hello(const struct tcp_attempt *a)
+{
+	const struct mst_dial *dial = a->dial;
+	struct mst_tcp_hello hello = { .version = MST_TCP_VERSION, .lanes = dial->lanes };
+	uint8_t text[MST_TCP_HELLO_BYTES];
+	struct iovec from = { text, sizeof(text) };
+
+	memcpy(hello.token, dial->token, sizeof(hello.token));
+	if (dial->export.region != NULL) {
+		hello.at = dial->export.at;
+		hello.bytes = dial->export.bytes;
+	}
+	mst_tcp_hello_encode(&hello, text);
+	ssize_t sent = mst_tcp_send(a->link, &from, 1);
+	if (sent == (ssize_t)sizeof(text))
+		return 0;
+	return unreached(a, sent < 0 ? (int)-sent : EPIPE);
+}
+
+static int judge(const struct tcp_attempt *a, const uint8_t text[MST_TCP_ANSWER_BYTES])
+{
+	struct mst_tcp_answer answer;
+	const char *peer = a->link->peer;
+	int rc = mst_tcp_answer_decode(text, &answer);
+
+	if (rc == -EPROTO)
+		return mst_reason_fail(a->why, rc, "%s answered, but is no muster", peer);
+	if (rc == -EPROTONOSUPPORT)
+		return mst_reason_fail(a->why, rc,
+				       "%s speaks version %u of muster's TCP transport, this end "
+				       "%u; use the same version of muster on both sides",
+				       peer, answer.version, MST_TCP_VERSION);
+	if (answer.error == -EACCES)
+		return mst_reason_fail(a->why, -EACCES,
+				       "%s sent this end away: it expects no such caller", peer);
+	if (answer.error != 0)
+		return mst_reason_fail(a->why, answer.error < 0 ? answer.error : -EPROTO,
+				       "%s could not let this end in: %s", peer,
+				       strerror(answer.error < 0 ? -answer.error : EPROTO));
+	return 0;
+}
+
+static int hear_answer(struct tcp_attempt *a)
+{
+	uint8_t text[MST_TCP_ANSWER_BYTES];
+	uint64_t began_ns = mst_now_ns();
+	size_t has = 0;
+
+	while (has < sizeof(text)) {
+		int rc = await(a, POLLIN);
+		if (rc == -ETIMEDOUT)
+			return silent(a, "was reached, but has not answered", began_ns);
+		if (rc != 0)
+			return rc;
+		struct iovec to = { text + has, sizeof(text) - has };
+		ssize_t got = mst_tcp_receive(a->link, &to, 1);
+		if (got == -EAGAIN)
+			continue;
+		if (got <= 0)
+			return mst_reason_fail(a->why, -ECONNREFUSED,
+					       "%s closed the connection before it had answered",
+					       a->link->peer);
+		has += (size_t)got;
+	}
+	return judge(a, text);
+}
+
+static int try_one(struct tcp_attempt *a, const union mst_tcp_address *far)
+{
+	struct mst_tcp_link *l = a->link;
+
+	mst_tcp_address_text(&far->any, l->peer, sizeof(l->peer));
+	l->pulse = (struct mst_tcp_pulse){ 0 };
+	int rc = connect_to(a, far);
+	if (rc == 0) {
+		mst_tcp_socket_prepare(l->fd);
+		rc = say_hello(a);
+	}
+	if (rc == 0)
+		rc = hear_answer(a);
+	if (rc != 0 && l->fd >= 0) {
+		close(l->fd);
+		l->fd = -1;
+	}
+	return rc;
+}
+
+/* ---- all of them ---- */
+
+/* Is another address worth a try? Not where somebody of muster has spoken. */
+static bool goes_on(const struct tcp_attempt *a, int rc)
+{
+	return rc != -EACCES && rc != -EPROTONOSUPPORT && rc != -ECANCELED &&
+	       mst_left_ns(a->deadline_ns) > 0;
+}
+
+static int try_all(struct tcp_attempt *a, struct mst_reason *why)
+{
+	struct mst_reason one;
+	int rc = -ETIMEDOUT;
+
+	a->why = &one;
+	for (uint32_t i = 0; i < a->far.count && (i == 0 || goes_on(a, rc)); i++) {
+		uint64_t share_ns = mst_left_ns(a->deadline_ns) / (a->far.count - i);
+		a->until_ns = i + 1 == a->far.count ? a->deadline_ns : mst_deadline_ns(share_ns);
+		mst_reason_clear(&one);
+		rc = try_one(a, &a->far.at[i]);
+		if (rc == 0) {
+			mst_reason_clear(why);
+			return 0;
+		}
+		mst_reason_add(why, "%s%s", i > 0 ? "; " : "", one.text);
+	}
+	return rc;
+}
+
+static int check(const struct mst_dial *dial, struct mst_reason *why)
+{
+	const struct mst_lanes *lanes = &dial->lanes;
+	const struct mst_export *e = &dial->export;
+
+	if (mst_tcp_lanes_check(lanes) != 0)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"lanes of %zu and %zu bytes, with %u and %u credits, cannot be",
+			lanes->up_bytes, lanes->down_bytes, lanes->up_credits, lanes->down_credits);
+	if (e->region == NULL || mst_region_may_export(e, lanes->down_bytes))
+		return 0;
+	return mst_reason_fail(
+		why, -EINVAL,
+		"%zu bytes from %zu on of a region of %zu cannot stand for those from %zu "
+		"on of a lane of %zu",
+		e->bytes, e->offset, e->region->bytes, e->at, lanes->down_bytes);
+}
+
+int mst_tcp_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out,
+		 struct mst_reason *why)
+{
+	struct tcp_attempt a = { .net = (struct mst_tcp_net *)n, .dial = dial };
+	struct mst_tcp_link_cfg cfg = { .connector = true,
+					.lanes = dial->lanes,
+					.export = dial->export };
+
+	mst_reason_clear(why);
+	a.deadline_ns = mst_deadline_ns(dial->timeout_ns);
+	if (a.net->link_count == a.net->cfg.links_max) /* before anybody is asked */
+		return -ENOSPC;
+	int rc = mst_tcp_address_parse(dial->address, &a.far, why);
+	if (rc == 0 && a.net->fabric.addresses != NULL)
+		rc = mst_tcp_address_list(a.net->fabric.addresses, &a.own, why);
+	if (rc == 0)
+		rc = check(dial, why);
+	if (rc == 0)
+		rc = mst_tcp_link_new(a.net, &cfg, &a.link, why);
+	if (rc != 0)
+		return rc;
+	rc = try_all(&a, why);
+	if (rc == 0)
+		rc = mst_tcp_attach(n, &a.link->link, why);
+	if (rc != 0) {
+		mst_tcp_link_free(&a.link->link);
+		return rc;
+	}
+	*out = &a.link->link;
+	return 0;
+}

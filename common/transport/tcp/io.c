@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The io: it receives and sends. A step takes in what the kernel says of the connections, and gives
+ * each link its turn. Sockets are watched edge by edge: what a link is ready for is remembered with
+ * it.
+ *
+ * The net's own io is stepped by the net's thread, and needs no lock. A thread's holds `work`
+ * during a step, and sleeps without it: so whoever has it knows that no link is touched meanwhile.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/host/descriptors.h"
+#include "common/host/limits.h"
+#include "common/transport/tcp/tcp.h"
+
+#define EVENTS 64
+
+/* ---- steps ---- */
+
+static void hear(struct mst_tcp_link *l, uint32_t events)
+{
+	l->readable |= (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+	l->writable |= (events & EPOLLOUT) != 0;
+	l->hung_up |= (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
+}
+
+static void listen_to_all(const struct mst_tcp_io *io)
+{
+	struct epoll_event ev[EVENTS];
+	int n;
+
+	do {
+		n = epoll_wait(io->epoll, ev, EVENTS, 0);
+		for (int i = 0; i < n; i++)
+			if (ev[i].data.ptr != NULL)
+				hear(ev[i].data.ptr, ev[i].events);
+	} while (n == EVENTS);
+}
+
+static void look(struct mst_tcp_io *io)
+{
+	uint64_t now_ns = mst_now_ns();
+
+	if (now_ns - io->looked_ns < mst_tcp_look_ns(io->net->fabric.dead_ns))
+		return;
+	io->looked_ns = now_ns;
+	for (uint32_t i = 0; i < io->link_count; i++)
+		mst_tcp_link_look(io->links[i], now_ns);
+}
+
+bool mst_tcp_io_step(struct mst_tcp_io *io)
+{
+	bool more = false;
+
+	/* Acquire: pairs with the release in mst_tcp_io_call(). */
+	(void)atomic_exchange_explicit(&io->called, false, memory_order_acquire);
+	/* Acquire: pairs with the release in step_own() of net.c. */
+	(void)atomic_load_explicit(&io->net->polls, memory_order_acquire);
+	listen_to_all(io);
+	look(io);
+	for (uint32_t i = 0; i < io->link_count; i++) {
+		struct mst_tcp_link *l = io->links[i];
+		more |= mst_tcp_link_step(l);
+		io->news |= l->io_news;
+		l->io_news = false;
+	}
+	return more;
+}
+
+void mst_tcp_io_hush(const struct mst_tcp_io *io)
+{
+	listen_to_all(io);
+}
+
+/* ---- a thread's ---- */
+
+static void lock_next(struct mst_tcp_io *io)
+{
+	if (io->own)
+		return;
+	pthread_mutex_lock(&io->turn);
+	pthread_mutex_lock(&io->work);
+	pthread_mutex_unlock(&io->turn);
+}
+
+static void unlock(struct mst_tcp_io *io)
+{
+	if (!io->own)
+		pthread_mutex_unlock(&io->work);
+}
+
+static void sleep_until_called(struct mst_tcp_io *io)
+{
+	struct pollfd pfd = { .fd = io->epoll, .events = POLLIN };
+	uint64_t look_ns = mst_tcp_look_ns(io->net->fabric.dead_ns);
+
+	atomic_store_explicit(&io->asleep, true, memory_order_relaxed);
+	/* Pairs with the fence in mst_tcp_io_call(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&io->called, memory_order_relaxed) &&
+	    !atomic_load_explicit(&io->stop, memory_order_relaxed))
+		(void)poll(&pfd, 1, (int)((look_ns + MST_MS - 1) / MST_MS));
+	atomic_store_explicit(&io->asleep, false, memory_order_relaxed);
+}
+
+static void *work(void *arg)
+{
+	struct mst_tcp_io *io = arg;
+
+	/* Relaxed: it is joined after that. */
+	while (!atomic_load_explicit(&io->stop, memory_order_relaxed)) {
+		lock_next(io);
+		bool more = mst_tcp_io_step(io), news = io->news;
+		io->news = false;
+		unlock(io);
+		if (news)
+			mst_tcp_net_notify(io->net);
+		if (!more)
+			sleep_until_called(io);
+	}
+	return NULL;
+}
+
+static int start(struct mst_tcp_io *io, struct mst_reason *why)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	int rc = pthread_create(&io->thread, NULL, work, io);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc != 0)
+		return mst_reason_fail(why, -rc,
+				       "cannot start a thread that receives and sends: %s",
+				       strerror(rc));
+	io->started = true;
+	return 0;
+}
+
+/* ---- beginning and end ---- */
+
+static int open_descriptors(struct mst_tcp_io *io, struct mst_reason *why)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+	const char *call = "epoll_create1";
+
+	io->epoll = mst_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
+	if (io->epoll >= 0) {
+		call = "eventfd";
+		io->notify_fd = mst_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+	}
+	if (io->notify_fd >= 0) {
+		call = "epoll_ctl";
+		if (epoll_ctl(io->epoll, EPOLL_CTL_ADD, io->notify_fd, &ev) == 0)
+			return 0;
+	}
+	int error = -errno;
+	(void)mst_limit_refused(call, error, why);
+	return error;
+}
+
+int mst_tcp_io_open(struct mst_tcp_io *io, struct mst_tcp_net *net, bool own,
+		    struct mst_reason *why)
+{
+	io->net = net;
+	io->own = own;
+	io->epoll = io->notify_fd = -1;
+	if (!own) {
+		pthread_mutex_init(&io->turn, NULL);
+		pthread_mutex_init(&io->work, NULL);
+	}
+	io->links = calloc(net->cfg.links_max > 0 ? net->cfg.links_max : 1, sizeof(*io->links));
+	if (io->links == NULL)
+		return -ENOMEM;
+	int rc = open_descriptors(io, why);
+	return rc != 0 || own ? rc : start(io, why);
+}
+
+static void close_descriptors(struct mst_tcp_io *io)
+{
+	if (io->epoll >= 0)
+		close(io->epoll);
+	if (io->notify_fd >= 0)
+		close(io->notify_fd);
+	io->epoll = io->notify_fd = -1;
+}
+
+void mst_tcp_io_close(struct mst_tcp_io *io)
+{
+	if (io->net == NULL)
+		return;
+	if (io->started) {
+		/* Relaxed: the fence pairs with that in sleep_until_called(). */
+		atomic_store_explicit(&io->stop, true, memory_order_relaxed);
+		atomic_thread_fence(memory_order_seq_cst);
+		mst_tcp_io_notify(io);
+		pthread_join(io->thread, NULL);
+	}
+	close_descriptors(io);
+	free(io->links);
+	if (io->own)
+		return;
+	pthread_mutex_destroy(&io->turn);
+	pthread_mutex_destroy(&io->work);
+}
+
+/* Its thread is not in the child, and may have held a lock: from now on there are none. */
+void mst_tcp_io_disown(struct mst_tcp_io *io)
+{
+	close_descriptors(io);
+	io->link_count = 0;
+	io->started = false;
+	io->own = true;
+}
+
+/* ---- links ---- */
+
+int mst_tcp_io_add(struct mst_tcp_io *io, struct mst_tcp_link *l)
+{
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
+				  .data.ptr = l };
+	int rc = 0;
+
+	lock_next(io);
+	l->place = io->link_count;
+	l->writable = l->readable = true;
+	if (epoll_ctl(io->epoll, EPOLL_CTL_ADD, l->fd, &ev) == 0)
+		io->links[io->link_count++] = l;
+	else
+		rc = -errno;
+	unlock(io);
+	return rc;
+}
+
+/* An event that the kernel has for it is forgotten with it. */
+void mst_tcp_io_remove(struct mst_tcp_io *io, struct mst_tcp_link *l)
+{
+	lock_next(io);
+	(void)epoll_ctl(io->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+	io->links[l->place] = io->links[--io->link_count];
+	io->links[l->place]->place = l->place;
+	unlock(io);
+}
+
+void mst_tcp_io_notify(const struct mst_tcp_io *io)
+{
+	static const uint64_t one = 1;
+	ssize_t written = write(io->notify_fd, &one, sizeof(one));
+
+	(void)written; /* a full counter has rung already */
+}
+
+void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l)
+{
+	if (io == NULL || io->own) {
+		(void)mst_tcp_link_send(l);
+		return;
+	}
+	/* Release: pairs with the acquire in mst_tcp_io_step(). The fence pairs with that in
+	 * sleep_until_called(). */
+	atomic_store_explicit(&io->called, true, memory_order_release);
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&io->asleep, memory_order_relaxed))
+		mst_tcp_io_notify(io);
+}

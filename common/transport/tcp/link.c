@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One end of a session. The first half of this file is the io's, which receives, sends and finds
+ * the end; the second half is the net's thread's, which makes events of it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/transport/pages.h"
+#include "common/transport/tcp/tcp.h"
+
+/* Polls without an event after which an end that never sleeps returns the last credits, as over
+ * verbs. */
+#define IDLE_POLLS 2048u
+/* So long a link that is detached waits for a peer that takes what was put before. A kernel may let
+ * its acknowledgement wait for 40 ms, though it has everything: for that nobody waits. */
+#define FAREWELL_NS (5 * MST_MS)
+
+/* ---- the io's half ---- */
+
+/* The sentence is in link.why. */
+static void end(struct mst_tcp_link *l, int error)
+{
+	l->ended = l->io_news = true;
+	/* Release: pairs with the acquire in mst_tcp_link_gather(), which then sees the reason and
+	 * all that has arrived. */
+	atomic_store_explicit(&l->end, error, memory_order_release);
+}
+
+bool mst_tcp_link_send(struct mst_tcp_link *l)
+{
+	if (l->ended || l->broken != 0)
+		return false;
+	int rc = mst_tcp_out_step(l);
+	if (rc >= 0)
+		return rc > 0;
+	/* What the peer sent before it went still arrives. */
+	l->broken = rc;
+	l->readable = l->hung_up = true;
+	return true;
+}
+
+static void receive(struct mst_tcp_link *l)
+{
+	int rc = mst_tcp_in_step(l);
+
+	l->readable = rc > 0;
+	if (rc < 0) {
+		end(l, rc);
+	} else if (rc == 0 && l->broken != 0) {
+		mst_reason_set(&l->link.why, "the connection to %s broke: %s", l->peer,
+			       strerror(-l->broken));
+		end(l, -EPIPE);
+	}
+}
+
+bool mst_tcp_link_step(struct mst_tcp_link *l)
+{
+	if (l->ended)
+		return false;
+	if (l->readable)
+		receive(l);
+	bool more = l->writable && mst_tcp_link_send(l);
+	return !l->ended && (l->readable || more);
+}
+
+void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns)
+{
+	uint64_t dead_ns = l->net->fabric.dead_ns;
+
+	if (l->ended)
+		return;
+	switch (mst_tcp_pulse_look(&l->pulse, l->fd, now_ns, dead_ns)) {
+	case MST_TCP_QUIET:
+		if (mst_tcp_out_is_idle(&l->out)) {
+			mst_tcp_out_ask(&l->out);
+			(void)mst_tcp_link_send(l);
+		}
+		break;
+	case MST_TCP_DEAD:
+		mst_reason_set(&l->link.why,
+			       "the host of %s has acknowledged nothing for %" PRIu64
+			       " ms: it is down, or the path to it is cut",
+			       l->peer, (now_ns - l->pulse.asked_ns) / MST_MS);
+		end(l, -EPIPE);
+		break;
+	case MST_TCP_HEARD:
+	case MST_TCP_ASKED:
+		break;
+	}
+}
+
+/* ---- beginning and end ---- */
+
+static size_t outbound_of(const struct mst_tcp_link *l, size_t max)
+{
+	size_t all = l->connector ? l->link.lanes.up_bytes : l->link.lanes.down_bytes;
+
+	return !l->connector && max != 0 && max < all ? max : all;
+}
+
+static int make_memory(struct mst_tcp_link *l, size_t outbound_max, struct mst_reason *why)
+{
+	size_t in = l->connector ? l->link.lanes.down_bytes : l->link.lanes.up_bytes;
+
+	l->link.outbound_bytes = outbound_of(l, outbound_max);
+	int rc = mst_tcp_memory_new(in, l->views, &l->inbound, why);
+	if (rc == 0)
+		rc = mst_tcp_memory_new(l->link.outbound_bytes, l->views, &l->outbound, why);
+	if (rc != 0)
+		return rc;
+	l->link.inbound = l->inbound.base;
+	l->link.outbound = l->outbound.base;
+	l->composed = (struct mst_region){ .base = l->outbound.base, .bytes = l->outbound.bytes };
+	l->in.bounds.bytes = in;
+	return 0;
+}
+
+/* Credits have a place beyond all that can be put, so that out.c knows them. */
+static int make_queue(struct mst_tcp_link *l, struct mst_region *published)
+{
+	const struct mst_lanes *lanes = &l->link.lanes;
+	struct mst_queue *q = &l->queue;
+
+	q->ops = &mst_tcp_queue;
+	q->link = &l->link;
+	q->outbound = &l->composed;
+	q->published = published;
+	q->message = MST_TCP_MESSAGE;
+	q->peer_bytes = l->connector ? lanes->up_bytes : lanes->down_bytes;
+	q->word_at = q->peer_bytes + sizeof(*q->out_word);
+	q->in_word = &l->in_word;
+	q->out_word = &l->out_word;
+	q->in_credits = l->connector ? lanes->down_credits : lanes->up_credits;
+	q->out_credits = l->connector ? lanes->up_credits : lanes->down_credits;
+	q->ordered = q->open = true;
+	q->rail_count = 1;
+	int rc = mst_queue_rail_init(q, 0, MST_TCP_SENDS);
+	return rc != 0 ? rc : mst_queue_init(q);
+}
+
+static int make_rings(struct mst_tcp_link *l)
+{
+	l->writes = mst_spsc_new(mst_queue_pow2_above(MST_TCP_SENDS), sizeof(struct mst_tcp_write));
+	l->arrivals = mst_spsc_new(mst_queue_pow2_above(l->queue.in_credits + 1u),
+				   sizeof(uint32_t));
+	return l->writes != NULL && l->arrivals != NULL ? 0 : -ENOMEM;
+}
+
+/* What lies apart at the connector: there it bounds what comes, at the acceptor it cuts what
+ * goes. */
+static void set_apart(struct mst_tcp_link *l, const struct mst_tcp_link_cfg *cfg)
+{
+	if (!l->connector) {
+		l->queue.cut[0] = cfg->bytes > 0 ? cfg->at : 0;
+		l->queue.cut[1] = cfg->bytes > 0 ? cfg->at + cfg->bytes : 0;
+	} else if (cfg->export.region != NULL) {
+		l->export = cfg->export;
+		mst_region_lend(l->export.region);
+		l->in.bounds.from = l->export.at;
+		l->in.bounds.end = l->export.at + l->export.bytes;
+	}
+}
+
+int mst_tcp_link_new(struct mst_tcp_net *net, const struct mst_tcp_link_cfg *cfg,
+		     struct mst_tcp_link **out, struct mst_reason *why)
+{
+	struct mst_tcp_link *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return mst_reason_fail(why, -ENOMEM, "no memory for a link");
+	l->link.ops = &mst_tcp;
+	l->link.lanes = cfg->lanes;
+	l->connector = cfg->connector;
+	l->views = cfg->connector && net->cfg.views;
+	l->fd = -1;
+	if (cfg->peer != NULL)
+		mst_tcp_address_text(cfg->peer, l->peer, sizeof(l->peer));
+	int rc = make_memory(l, net->cfg.outbound_max, why);
+	if (rc == 0)
+		rc = make_queue(l, &net->versions);
+	if (rc == 0)
+		rc = make_rings(l);
+	if (rc != 0) {
+		mst_tcp_link_free(&l->link);
+		return rc;
+	}
+	set_apart(l, cfg);
+	*out = l;
+	return 0;
+}
+
+void mst_tcp_link_free(struct mst_link *link)
+{
+	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
+
+	if (l == NULL)
+		return;
+	MST_ASSERT(l->state == MST_TCP_IDLE);
+	if (l->fd >= 0)
+		close(l->fd);
+	if (l->export.region != NULL)
+		mst_region_take_back(l->export.region);
+	mst_queue_fini(&l->queue);
+	mst_spsc_free(l->writes);
+	mst_spsc_free(l->arrivals);
+	mst_tcp_memory_free(&l->inbound);
+	mst_tcp_memory_free(&l->outbound);
+	free(l);
+}
+
+int mst_tcp_link_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
+		      void *at)
+{
+	const struct mst_tcp_link *l = (const struct mst_tcp_link *)link;
+
+	if (!l->views)
+		return -ENOTSUP;
+	switch (what) {
+	case MST_VIEW_OUTBOUND:
+		return mst_pages_view(link->outbound, link->outbound_bytes, offset, bytes, at);
+	case MST_VIEW_INBOUND:
+		return mst_pages_view(link->inbound, l->in.bounds.bytes, offset, bytes, at);
+	case MST_VIEW_SHARED: /* nothing of the acceptor's is mapped here */
+		return -EINVAL;
+	}
+	return -EINVAL;
+}
+
+/* Is all that was put with the kernel? */
+static bool is_out(const struct mst_tcp_link *l)
+{
+	return l->queue.head == l->queue.tail && mst_queue_is_idle(&l->queue) &&
+	       mst_tcp_out_is_idle(&l->out);
+}
+
+/* A connection that is closed while something is unread is reset, and with it what the peer's
+ * kernel does not have yet. So what comes is read and dropped, until the peer's kernel has all. */
+void mst_tcp_link_see_off(struct mst_tcp_link *l)
+{
+	uint64_t until_ns = mst_deadline_ns(FAREWELL_NS);
+	bool speaks = true;
+
+	do {
+		mst_queue_flush(&l->queue);
+		(void)mst_tcp_link_send(l);
+		mst_tcp_link_gather(l);
+		speaks = speaks && mst_tcp_in_discard(l);
+		bool out = is_out(l);
+		if (l->broken != 0 || (out && mst_tcp_socket_is_empty(l->fd)))
+			break;
+		struct pollfd pfd = {
+			.fd = l->fd, .events = (short)((speaks ? POLLIN : 0) | (out ? 0 : POLLOUT))
+		};
+		(void)poll(&pfd, 1, 1);
+	} while (mst_now_ns() < until_ns);
+}
+
+/* ---- the net's thread's half ---- */
+
+static void end_seen(struct mst_tcp_link *l, int error)
+{
+	l->error = error;
+	l->state = MST_TCP_ENDING;
+	l->queue.up = false;
+	if (error != -EPIPE)
+		mst_queue_forget_arrivals(&l->queue);
+}
+
+void mst_tcp_link_gather(struct mst_tcp_link *l)
+{
+	/* Acquire: pairs with the release in end(). Before the arrivals: the end comes after
+	 * them. */
+	int error = atomic_load_explicit(&l->end, memory_order_acquire);
+	/* Acquire: pairs with the release in out.c; the sources are the caller's again. */
+	uint64_t sent = atomic_load_explicit(&l->sent, memory_order_acquire);
+	uint32_t imm;
+
+	if (sent != l->queue.rail[0].completed)
+		mst_queue_completed(&l->queue, 0, sent);
+	while (mst_spsc_pop(l->arrivals, &imm))
+		mst_queue_arrived(&l->queue, 0, imm);
+	if (error != 0 && l->state == MST_TCP_LIVE)
+		end_seen(l, error);
+}
+
+bool mst_tcp_link_has_work(const struct mst_tcp_link *l)
+{
+	if (l->state == MST_TCP_ENDING)
+		return true;
+	if (l->state != MST_TCP_LIVE)
+		return false;
+	return mst_queue_has_arrival(&l->queue) || mst_queue_has_sent(&l->queue);
+}
+
+static int poll_sent(struct mst_tcp_link *l, struct mst_net_event *ev, int max)
+{
+	uint64_t cookie;
+	int n = 0;
+
+	while (n < max && mst_queue_take_sent(&l->queue, &cookie))
+		ev[n++] = (struct mst_net_event){ .kind = MST_SENT,
+						  .link = &l->link,
+						  .cookie = cookie };
+	return n;
+}
+
+static int poll_arrived(struct mst_tcp_link *l, struct mst_net_event *ev, int max)
+{
+	uint32_t imm = 0;
+	int n = 0;
+
+	while (n < max && mst_queue_has_arrival(&l->queue)) {
+		(void)mst_queue_take_arrival(&l->queue, &imm); /* one rail agrees with itself */
+		ev[n++] = (struct mst_net_event){ .kind = MST_ARRIVED,
+						  .link = &l->link,
+						  .imm = imm };
+	}
+	return n;
+}
+
+/* Half of the credits, or what is left of them after a while. */
+static void return_credits(struct mst_tcp_link *l, int events)
+{
+	mst_queue_flush(&l->queue);
+	l->idle = events > 0 ? 0 : l->idle + 1;
+	if (l->idle == IDLE_POLLS)
+		mst_queue_return(&l->queue);
+	else
+		mst_queue_settle(&l->queue);
+}
+
+int mst_tcp_link_poll(struct mst_tcp_link *l, struct mst_net_event *ev, int max)
+{
+	if (l->state == MST_TCP_LIVE)
+		mst_tcp_link_gather(l);
+	int n = poll_sent(l, ev, max);
+	int arrived = poll_arrived(l, ev + n, max - n);
+	n += arrived;
+	l->queue.polled += (uint64_t)arrived;
+	if (l->state == MST_TCP_LIVE)
+		return_credits(l, n);
+	if (l->state == MST_TCP_ENDING && n < max && !mst_queue_has_arrival(&l->queue)) {
+		l->state = MST_TCP_LOST;
+		ev[n++] = (struct mst_net_event){ .kind = MST_LOST,
+						  .link = &l->link,
+						  .error = l->error };
+	}
+	return n;
+}

@@ -1,0 +1,489 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Accepts a link: what the acceptor does until it is made.
+ *
+ * A caller sends one hello of a fixed size. All who reach the port may call, so a caller costs a
+ * descriptor and a place of this table until it has spoken, and no more: CALLERS_MAX have places,
+ * the silent are sent away after SILENT_MAX_NS, and before that where there is no room: the oldest
+ * of the address that has the most. So an address that calls without number loses its own. One that
+ * the owner's filter does not expect is dropped before anything is kept of it.
+ *
+ * A caller that was shown belongs to the thread that answers it, until that has stored CALLER_NONE;
+ * all others belong to the listener's own thread.
+ */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/host/descriptors.h"
+#include "common/host/limits.h"
+#include "common/transport/origins.h"
+#include "common/transport/tcp/tcp.h"
+
+#define BACKLOG 1024
+#define CALLERS_MAX 64u
+#define SILENT_MAX_NS (5 * MST_SECOND)
+#define PORT_TRIES 16
+
+enum tcp_caller_state {
+	CALLER_NONE,
+	CALLER_SILENT, /* accepted, has not said all of its hello */
+	CALLER_HEARD,  /* shown by next_request(), to be answered */
+};
+
+struct tcp_caller {
+	_Atomic enum tcp_caller_state state;
+	int fd;
+	uint64_t since_ns;
+	union mst_tcp_address at;
+	struct mst_origin from;
+	uint8_t text[MST_TCP_HELLO_BYTES];
+	size_t has; /* of it */
+	struct mst_tcp_hello hello;
+};
+
+struct tcp_listener {
+	struct mst_link_listener listener;
+	struct mst_tcp_net *net;
+	int epoll; /* the sockets, and callers that are silent yet */
+	uint32_t sockets;
+	int socket[MST_TCP_ADDRESSES_MAX];
+	struct tcp_caller caller[CALLERS_MAX];
+};
+
+uint32_t mst_tcp_listener_descriptors(void)
+{
+	return 1 + MST_TCP_ADDRESSES_MAX + CALLERS_MAX;
+}
+
+/* ---- opening ---- */
+
+static int refused(const char *call, struct mst_reason *why)
+{
+	int error = -errno;
+
+	(void)mst_limit_refused(call, error, why);
+	return error;
+}
+
+/* @at: its port becomes that which it is bound to. 0 or -errno. */
+static int listen_at(struct tcp_listener *listener, union mst_tcp_address *at)
+{
+	socklen_t len = sizeof(*at);
+	int off = 0;
+	int fd = mst_descriptor_lift(
+		socket(at->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+
+	if (fd < 0)
+		return -errno;
+	listener->socket[listener->sockets++] = fd;
+	/* The wildcard of IPv6 takes both families. */
+	if (at->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr))
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (bind(fd, &at->any, mst_tcp_address_bytes(at)) != 0 || listen(fd, BACKLOG) != 0 ||
+	    getsockname(fd, &at->any, &len) != 0)
+		return -errno;
+	struct epoll_event ev = { .events = EPOLLIN };
+	return epoll_ctl(listener->epoll, EPOLL_CTL_ADD, fd, &ev) != 0 ? -errno : 0;
+}
+
+static void close_sockets(struct tcp_listener *listener)
+{
+	while (listener->sockets > 0)
+		close(listener->socket[--listener->sockets]);
+}
+
+static in_port_t port_of(const union mst_tcp_address *a)
+{
+	return a->any.sa_family == AF_INET ? a->v4.sin_port : a->v6.sin6_port;
+}
+
+/* All of them at one port, which the kernel gives to the first. */
+static int listen_at_all(struct tcp_listener *listener, struct mst_tcp_addresses *all,
+			 struct mst_reason *why)
+{
+	char text[MST_TCP_TEXT_LEN];
+	uint32_t i = 0;
+	int rc = -EADDRINUSE;
+
+	for (int tries = 0; tries < PORT_TRIES && rc == -EADDRINUSE; tries++) {
+		close_sockets(listener);
+		mst_tcp_address_set_port(&all->at[0], 0);
+		for (i = 0, rc = 0; i < all->count && rc == 0; i++) {
+			if (i > 0)
+				mst_tcp_address_set_port(&all->at[i], port_of(&all->at[0]));
+			rc = listen_at(listener, &all->at[i]);
+		}
+	}
+	if (rc == 0)
+		return 0;
+	mst_tcp_address_text(&all->at[i - 1].any, text, sizeof(text));
+	return mst_reason_fail(why, rc,
+			       rc == -EADDRNOTAVAIL
+				       ? "this host has no address %s (its port does not matter): "
+					 "%s; ip address shows those that it has"
+				       : "cannot listen at %s: %s",
+			       text, strerror(-rc));
+}
+
+/* At the wildcard of IPv6, or of IPv4 where this host has no other; told are the host's own. */
+static int listen_anywhere(struct tcp_listener *listener, struct mst_tcp_addresses *told,
+			   struct mst_reason *why)
+{
+	struct mst_tcp_addresses any = { .count = 1 };
+	int rc = mst_tcp_address_host(told);
+
+	if (rc != 0)
+		return mst_reason_fail(why, rc, "cannot list the addresses of this host: %s",
+				       strerror(-rc));
+	any.at[0].v6.sin6_family = AF_INET6;
+	if (listen_at_all(listener, &any, why) != 0) {
+		any.at[0] = (union mst_tcp_address){ 0 };
+		any.at[0].v4.sin_family = AF_INET;
+		mst_reason_clear(why);
+		rc = listen_at_all(listener, &any, why);
+	}
+	for (uint32_t i = 0; i < told->count; i++)
+		mst_tcp_address_set_port(&told->at[i], port_of(&any.at[0]));
+	return rc;
+}
+
+static int open_listener(struct tcp_listener *listener, struct mst_reason *why)
+{
+	const struct mst_fabric *fabric = &listener->net->fabric;
+	struct mst_tcp_addresses told = { 0 };
+	int rc;
+
+	listener->epoll = mst_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
+	if (listener->epoll < 0)
+		return refused("epoll_create1", why);
+	if (fabric->addresses == NULL) {
+		rc = listen_anywhere(listener, &told, why);
+	} else {
+		rc = mst_tcp_address_list(fabric->addresses, &told, why);
+		if (rc == 0)
+			rc = listen_at_all(listener, &told, why);
+	}
+	if (rc == 0)
+		rc = mst_tcp_address_print(&told, listener->listener.address,
+					   sizeof(listener->listener.address));
+	return rc;
+}
+
+/* ---- places ---- */
+
+static enum tcp_caller_state state_of(struct tcp_caller *c)
+{
+	/* Acquire: pairs with the release in dismiss(). */
+	return atomic_load_explicit(&c->state, memory_order_acquire);
+}
+
+/* Its place is free again; its connection is ended, or has become a link's. */
+static void dismiss(struct tcp_caller *c)
+{
+	if (c->fd >= 0)
+		close(c->fd);
+	c->fd = -1;
+	c->has = 0;
+	/* Release: the place is the listener's own thread's from now on. */
+	atomic_store_explicit(&c->state, CALLER_NONE, memory_order_release);
+}
+
+static void send_away(struct tcp_caller *c, int error)
+{
+	struct mst_tcp_answer no = { .version = MST_TCP_VERSION, .error = error };
+	uint8_t text[MST_TCP_ANSWER_BYTES];
+
+	mst_tcp_answer_encode(&no, text);
+	(void)send(c->fd, text, sizeof(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	dismiss(c);
+}
+
+static uint32_t count_from(struct tcp_listener *listener, const struct mst_origin *from)
+{
+	uint32_t same = 0;
+
+	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
+		struct tcp_caller *c = &listener->caller[i];
+		same += state_of(c) == CALLER_SILENT && memcmp(&c->from, from, sizeof(*from)) == 0;
+	}
+	return same;
+}
+
+/* The place that is to be given up, where all are taken; NULL: nobody in them is silent. */
+static struct tcp_caller *yielding(struct tcp_listener *listener)
+{
+	struct tcp_caller *best = NULL;
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
+		struct tcp_caller *c = &listener->caller[i];
+		if (state_of(c) != CALLER_SILENT)
+			continue;
+		uint32_t same = count_from(listener, &c->from);
+		if (same > most || (same == most && c->since_ns < best->since_ns)) {
+			most = same;
+			best = c;
+		}
+	}
+	return best;
+}
+
+static struct tcp_caller *free_place(struct tcp_listener *listener)
+{
+	for (uint32_t i = 0; i < CALLERS_MAX; i++)
+		if (state_of(&listener->caller[i]) == CALLER_NONE)
+			return &listener->caller[i];
+	return NULL;
+}
+
+/* ---- hearing ---- */
+
+/* An operator who misses the worker finds why. */
+static void tell_version(const struct tcp_caller *c)
+{
+	char peer[MST_TCP_TEXT_LEN];
+
+	mst_warn("%s speaks version %u of muster's TCP transport, this end %u; use the same "
+		 "version of muster on both sides",
+		 mst_tcp_address_text(&c->at.any, peer, sizeof(peer)), c->hello.version,
+		 MST_TCP_VERSION);
+}
+
+/* 0: all of its hello is here; -EAGAIN; else it is none. */
+static int read_hello(struct tcp_caller *c)
+{
+	ssize_t got = recv(c->fd, c->text + c->has, sizeof(c->text) - c->has, MSG_DONTWAIT);
+
+	if (got < 0)
+		return errno == EWOULDBLOCK || errno == EINTR ? -EAGAIN : -errno;
+	c->has += (size_t)got;
+	if (got == 0 || !mst_tcp_hello_begins(c->text, c->has))
+		return -EPROTO;
+	if (c->has < sizeof(c->text))
+		return -EAGAIN;
+	int rc = mst_tcp_hello_decode(c->text, &c->hello);
+	if (rc == -EPROTONOSUPPORT)
+		tell_version(c);
+	return rc;
+}
+
+/* 0: the caller has asked for a link, and may; -EAGAIN: not yet; else it is not fit to be seen. */
+static int hear(struct tcp_listener *listener, struct tcp_caller *c, struct mst_link_request *out)
+{
+	int rc = read_hello(c);
+
+	if (rc == 0 && !mst_link_expected(&listener->listener, c->hello.token, &c->from))
+		rc = -EACCES;
+	if (rc != 0)
+		return rc;
+	(void)epoll_ctl(listener->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	/* Relaxed: the request tells it to whoever answers. */
+	atomic_store_explicit(&c->state, CALLER_HEARD, memory_order_relaxed);
+	*out = (struct mst_link_request){ .lanes = c->hello.lanes,
+					  .from = { .count = 1, .at = { c->from } },
+					  .caller = c };
+	memcpy(out->token, c->hello.token, sizeof(out->token));
+	return 0;
+}
+
+/* 0 or -EAGAIN, as next_request(). */
+static int hear_silent(struct tcp_listener *listener, uint64_t now_ns, struct mst_link_request *out)
+{
+	for (uint32_t i = 0; i < CALLERS_MAX; i++) {
+		struct tcp_caller *c = &listener->caller[i];
+		if (state_of(c) != CALLER_SILENT)
+			continue;
+		int rc = hear(listener, c, out);
+		if (rc == 0)
+			return 0;
+		if (rc == -EAGAIN && now_ns - c->since_ns >= SILENT_MAX_NS)
+			rc = -ETIMEDOUT;
+		if (rc != -EAGAIN)
+			send_away(c, rc);
+	}
+	return -EAGAIN;
+}
+
+/* Takes the next caller of a socket and hears it. 0: it asks for a link; 1: it does not, but there
+ * may be more; -EAGAIN: there are none; else what accept() says. */
+static int let_near(struct tcp_listener *listener, int fd, struct mst_link_request *out)
+{
+	struct tcp_caller *c = free_place(listener),
+			  *oldest = c == NULL ? yielding(listener) : NULL;
+	union mst_tcp_address at = { 0 };
+	socklen_t len = sizeof(at);
+
+	if (c == NULL && oldest == NULL)
+		return -EAGAIN;
+	int caller = mst_descriptor_lift(accept4(fd, &at.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC));
+	if (caller < 0)
+		return errno == EINTR || errno == ECONNABORTED || errno == EPROTO ? 1 : -errno;
+	if (c == NULL) {
+		send_away(oldest, -ETIMEDOUT);
+		c = oldest;
+	}
+	c->fd = caller;
+	c->at = at;
+	c->since_ns = mst_now_ns();
+	(void)mst_origin_of(&at.any, &c->from);
+	atomic_store_explicit(&c->state, CALLER_SILENT,
+			      memory_order_relaxed); /* no other sees it */
+	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
+	int rc = epoll_ctl(listener->epoll, EPOLL_CTL_ADD, caller, &ev) != 0
+			 ? -errno
+			 : hear(listener, c, out);
+	if (rc != 0 && rc != -EAGAIN)
+		send_away(c, rc);
+	return rc == 0 ? 0 : 1;
+}
+
+static int listener_next_request(struct mst_link_listener *d, struct mst_link_request *out,
+				 struct mst_reason *why)
+{
+	struct tcp_listener *listener = (struct tcp_listener *)d;
+	int rc = hear_silent(listener, mst_now_ns(), out);
+
+	mst_reason_clear(why);
+	/* A bounded number, since callers may come faster than they are sent away. */
+	for (uint32_t i = 0; i < listener->sockets && rc == -EAGAIN; i++) {
+		rc = 1;
+		for (uint32_t k = 0; k < CALLERS_MAX && rc == 1; k++)
+			rc = let_near(listener, listener->socket[i], out);
+		if (rc == 1)
+			rc = -EAGAIN;
+	}
+	if (rc != 0 && rc != -EAGAIN)
+		(void)mst_limit_refused("accept4", rc, why);
+	return rc;
+}
+
+/* ---- answering ---- */
+
+/* Nothing more comes of a caller before it is answered. */
+static int check_here(const struct tcp_caller *c, struct mst_reason *why)
+{
+	char peer[MST_TCP_TEXT_LEN];
+	uint8_t byte;
+	ssize_t got = recv(c->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+
+	if (got < 0 && errno == EWOULDBLOCK)
+		return 0;
+	mst_tcp_address_text(&c->at.any, peer, sizeof(peer));
+	if (got > 0)
+		return mst_reason_fail(why, -EPROTO, "%s went on before it was answered", peer);
+	return mst_reason_fail(why, -EPIPE, "%s has gone before it was let in", peer);
+}
+
+static int say_yes(const struct tcp_caller *c, struct mst_reason *why)
+{
+	struct mst_tcp_answer yes = { .version = MST_TCP_VERSION };
+	uint8_t text[MST_TCP_ANSWER_BYTES];
+
+	mst_tcp_answer_encode(&yes, text);
+	int rc = check_here(c, why);
+	if (rc != 0)
+		return rc;
+	/* The kernel has room for the first bytes of a connection. */
+	if (send(c->fd, text, sizeof(text), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(text))
+		return 0;
+	return mst_reason_fail(why, -EPIPE, "a caller has gone before it was let in");
+}
+
+static int let_in(struct tcp_listener *listener, struct tcp_caller *c, struct mst_link **out,
+		  struct mst_reason *why)
+{
+	struct mst_tcp_link_cfg cfg = { .lanes = c->hello.lanes,
+					.at = c->hello.at,
+					.bytes = c->hello.bytes,
+					.peer = &c->at.any };
+	struct mst_tcp_link *l;
+	int rc = mst_tcp_link_new(listener->net, &cfg, &l, why);
+
+	if (rc != 0)
+		return rc;
+	mst_tcp_socket_prepare(c->fd);
+	rc = say_yes(c, why);
+	if (rc != 0) {
+		mst_tcp_link_free(&l->link);
+		return rc;
+	}
+	l->fd = c->fd;
+	c->fd = -1;
+	*out = &l->link;
+	return 0;
+}
+
+static int listener_answer(struct mst_link_listener *d, const struct mst_link_request *request,
+			   struct mst_link **out, struct mst_reason *why)
+{
+	struct tcp_caller *c = request->caller;
+
+	MST_ASSERT(state_of(c) == CALLER_HEARD);
+	mst_reason_clear(why);
+	int rc = out != NULL ? let_in((struct tcp_listener *)d, c, out, why) : -EACCES;
+	if (rc != 0)
+		send_away(c, rc);
+	else
+		dismiss(c);
+	return out != NULL ? rc : 0;
+}
+
+/* ---- beginning and end ---- */
+
+static void listener_close(struct mst_link_listener *d)
+{
+	struct tcp_listener *listener = (struct tcp_listener *)d;
+
+	if (listener == NULL)
+		return;
+	close_sockets(listener);
+	for (uint32_t i = 0; i < CALLERS_MAX; i++)
+		if (state_of(&listener->caller[i]) != CALLER_NONE)
+			send_away(&listener->caller[i], -ECONNREFUSED);
+	if (listener->epoll >= 0)
+		close(listener->epoll);
+	free(listener);
+}
+
+static int listener_open(struct mst_net *net, struct mst_link_listener **out,
+			 struct mst_reason *why)
+{
+	struct tcp_listener *listener = calloc(1, sizeof(*listener));
+
+	mst_reason_clear(why);
+	if (listener == NULL)
+		return -ENOMEM;
+	listener->listener.ops = &mst_tcp;
+	listener->net = (struct mst_tcp_net *)net;
+	listener->epoll = -1;
+	for (uint32_t i = 0; i < CALLERS_MAX; i++)
+		listener->caller[i].fd = -1;
+	int rc = open_listener(listener, why);
+	if (rc != 0) {
+		listener_close(&listener->listener);
+		return rc;
+	}
+	*out = &listener->listener;
+	return 0;
+}
+
+static int listener_fd(const struct mst_link_listener *d)
+{
+	return ((const struct tcp_listener *)d)->epoll;
+}
+
+const struct mst_link_listener_ops mst_tcp_listener = {
+	.open = listener_open,
+	.close = listener_close,
+	.fd = listener_fd,
+	.next_request = listener_next_request,
+	.answer = listener_answer,
+};

@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What one thread polls: its attached links, and how it sleeps and is woken. Without I/O threads it
+ * is this thread that receives and sends, whenever it polls or waits; with some it looks at rings.
+ * Nothing here allocates or locks after the opening, but for links that come and go.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/assert.h"
+#include "common/base/clock.h"
+#include "common/transport/tcp/tcp.h"
+
+/* ---- opening and closing ---- */
+
+static void net_close(struct mst_net *n)
+{
+	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
+
+	if (net == NULL)
+		return;
+	MST_ASSERT(net->link_count == 0);
+	while (net->io_count > 0) /* the threads first: they ring the first one's notify_fd */
+		mst_tcp_io_close(&net->io[--net->io_count]);
+	free(net->io);
+	mst_domain_fini(&net->net.domain);
+	mst_tcp_memory_free(&net->published);
+	free(net);
+}
+
+static int check_fabric(const struct mst_fabric *fabric, struct mst_reason *why)
+{
+	if (fabric->io_threads > MST_FABRIC_IO_THREADS_MAX)
+		return mst_reason_fail(why, -EINVAL, "%u I/O threads: at most %u can be",
+				       fabric->io_threads, MST_FABRIC_IO_THREADS_MAX);
+	if (fabric->dead_ns >= MST_TCP_DEAD_MIN_NS)
+		return 0;
+	return mst_reason_fail(why, -EINVAL,
+			       "a host cannot count as dead after %llu ms without an "
+			       "acknowledgement: the kernel sends a lost packet again after 200 "
+			       "ms and 600 ms; at least %llu",
+			       (unsigned long long)(fabric->dead_ns / MST_MS),
+			       (unsigned long long)(MST_TCP_DEAD_MIN_NS / MST_MS));
+}
+
+static int open_ios(struct mst_tcp_net *net, struct mst_reason *why)
+{
+	uint32_t count = 1 + net->fabric.io_threads;
+	int rc = 0;
+
+	net->io = calloc(count, sizeof(*net->io));
+	if (net->io == NULL)
+		return -ENOMEM;
+	for (; net->io_count < count && rc == 0; net->io_count++)
+		rc = mst_tcp_io_open(&net->io[net->io_count], net, net->io_count == 0, why);
+	return rc;
+}
+
+static int publish(struct mst_tcp_net *net, struct mst_reason *why)
+{
+	int rc;
+
+	if (net->cfg.published_bytes == 0)
+		return 0;
+	rc = mst_tcp_memory_new(net->cfg.published_bytes, false, &net->published, why);
+	if (rc != 0)
+		return rc;
+	net->versions = (struct mst_region){ .base = net->published.base,
+					     .bytes = net->published.bytes };
+	net->net.published = net->published.base;
+	net->net.published_bytes = net->cfg.published_bytes;
+	return 0;
+}
+
+static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
+{
+	static const struct mst_fabric usual = MST_FABRIC_DEFAULT;
+	struct mst_tcp_net *net;
+
+	mst_reason_clear(why);
+	if (cfg->published_bytes > MST_TCP_BYTES_MAX)
+		return -EINVAL;
+	net = calloc(1, sizeof(*net) + cfg->links_max * sizeof(net->links[0]));
+	if (net == NULL)
+		return -ENOMEM;
+	net->net.ops = &mst_tcp;
+	net->cfg = *cfg;
+	net->fabric = cfg->fabric != NULL ? *cfg->fabric : usual;
+	net->cfg.fabric = &net->fabric;
+	int rc = check_fabric(&net->fabric, why);
+	if (rc == 0)
+		rc = publish(net, why);
+	if (rc == 0)
+		rc = open_ios(net, why);
+	if (rc != 0) {
+		net_close(&net->net);
+		return rc;
+	}
+	*out = &net->net;
+	return 0;
+}
+
+/* ---- links ---- */
+
+static struct mst_tcp_io *least_busy(struct mst_tcp_net *net)
+{
+	struct mst_tcp_io *best = &net->io[net->io_count > 1 ? 1 : 0];
+
+	for (uint32_t i = 2; i < net->io_count; i++)
+		if (net->io[i].link_count < best->link_count)
+			best = &net->io[i];
+	return best;
+}
+
+int mst_tcp_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *why)
+{
+	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
+	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
+
+	MST_ASSERT(l->state == MST_TCP_IDLE && l->fd >= 0);
+	mst_reason_clear(why);
+	if (net->link_count == net->cfg.links_max)
+		return -ENOSPC;
+	l->net = net;
+	l->io = least_busy(net);
+	int rc = mst_tcp_io_add(l->io, l);
+	if (rc != 0)
+		return rc;
+	l->index = net->link_count;
+	net->links[net->link_count++] = l;
+	l->state = MST_TCP_LIVE;
+	l->queue.up = true;
+	return 0;
+}
+
+static void net_detach(struct mst_link *link)
+{
+	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
+	struct mst_tcp_net *net = l->net;
+
+	MST_ASSERT(l->state != MST_TCP_IDLE && net->links[l->index] == l);
+	mst_tcp_io_remove(l->io, l);
+	l->io = NULL;
+	if (l->state == MST_TCP_LIVE)
+		mst_tcp_link_see_off(l);
+	/* Also where a child of fork() has the descriptor still. */
+	(void)shutdown(l->fd, SHUT_RDWR);
+	close(l->fd);
+	l->fd = -1;
+	net->links[l->index] = net->links[--net->link_count];
+	net->links[l->index]->index = l->index;
+	l->state = MST_TCP_IDLE;
+	l->queue.up = false;
+	l->net = NULL;
+}
+
+/* The threads of the parent are not here, and the locks may be held by one. */
+static void net_disown(struct mst_net *n)
+{
+	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
+
+	for (uint32_t i = 0; i < net->link_count; i++) {
+		struct mst_tcp_link *l = net->links[i];
+		close(l->fd);
+		l->fd = -1;
+		l->io = NULL;
+		l->net = NULL;
+		l->state = MST_TCP_IDLE;
+		l->queue.up = false;
+	}
+	net->link_count = 0;
+	for (uint32_t i = 0; i < net->io_count; i++)
+		mst_tcp_io_disown(&net->io[i]);
+	mst_domain_disown(&net->net.domain);
+}
+
+/* ---- looking ---- */
+
+/* Receives and sends, where that is this thread's. */
+static void step_own(struct mst_tcp_net *net)
+{
+	/* Release: pairs with the acquire in mst_tcp_io_step(). What the owner has read of inbound
+	 * regions it has read before a peer, who learned of it in some way, writes there again. */
+	atomic_fetch_add_explicit(&net->polls, 1, memory_order_release);
+	net->more = net->io_count == 1 && mst_tcp_io_step(&net->io[0]);
+}
+
+static bool any_has_work(const struct mst_tcp_net *net)
+{
+	for (uint32_t i = 0; i < net->link_count; i++)
+		if (mst_tcp_link_has_work(net->links[i]))
+			return true;
+	return false;
+}
+
+static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
+{
+	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
+	uint32_t at = net->first;
+	int got = 0;
+
+	step_own(net);
+	/* The next poll begins where this one ends, so that no link starves another of @max. */
+	for (uint32_t i = 0; i < net->link_count && got < max; i++, at++) {
+		if (at >= net->link_count)
+			at = 0;
+		got += mst_tcp_link_poll(net->links[at], ev + got, max - got);
+	}
+	net->first = at;
+	/* Armed: what was taken in and is not told yet has to make the descriptor readable. */
+	if (atomic_load_explicit(&net->asleep, memory_order_relaxed) &&
+	    (net->more || any_has_work(net)))
+		mst_tcp_io_notify(&net->io[0]);
+	return got;
+}
+
+static bool has_work(void *n)
+{
+	struct mst_tcp_net *net = n;
+	/* Relaxed: wait() takes the flag with acquire before it returns. */
+	bool any = atomic_load_explicit(&net->woken, memory_order_relaxed);
+
+	step_own(net);
+	for (uint32_t i = 0; i < net->link_count; i++) {
+		struct mst_tcp_link *l = net->links[i];
+		if (l->state == MST_TCP_LIVE) {
+			mst_tcp_link_gather(l);
+			mst_queue_flush(&l->queue); /* there may be room by now */
+		}
+		any |= mst_tcp_link_has_work(l);
+	}
+	return any;
+}
+
+/* ---- waiting ---- */
+
+static void prepare_for_sleep(struct mst_tcp_net *net)
+{
+	for (uint32_t i = 0; i < net->link_count; i++) {
+		mst_queue_flush(&net->links[i]->queue);
+		mst_queue_return(&net->links[i]->queue);
+	}
+}
+
+/* Sleeps until the descriptor is readable. What makes it so is taken by the next step. 0;
+ * -EINTR. */
+static int nap(struct mst_tcp_net *net, uint64_t deadline_ns)
+{
+	struct pollfd pfd = { .fd = net->io[0].epoll, .events = POLLIN };
+	uint64_t left_ns = mst_left_ns(deadline_ns), most_ns = mst_spin_look_ns(&net->cfg);
+
+	/* Somebody has to look whether peers are alive. */
+	if (net->io_count == 1 && net->link_count > 0 &&
+	    most_ns > mst_tcp_look_ns(net->fabric.dead_ns))
+		most_ns = mst_tcp_look_ns(net->fabric.dead_ns);
+	if (left_ns > most_ns)
+		left_ns = most_ns;
+	int ready = poll(&pfd, 1, (int)((left_ns + MST_MS - 1) / MST_MS));
+	return ready < 0 && errno == EINTR ? -EINTR : 0;
+}
+
+/* With threads nobody else reads the notify_fd: until then it would end each nap. */
+static void hush(const struct mst_tcp_net *net)
+{
+	if (net->io_count > 1)
+		mst_tcp_io_hush(&net->io[0]);
+}
+
+static int sleep_until(struct mst_tcp_net *net, uint64_t deadline_ns)
+{
+	int rc = 0;
+
+	while (rc == 0) {
+		hush(net);
+		prepare_for_sleep(net);
+		/* Pairs with the fences in mst_tcp_net_notify() and mst_tcp_net_wake(): what came
+		 * before them is found by this look, and who comes later rings. */
+		atomic_thread_fence(memory_order_seq_cst);
+		if (has_work(net) || mst_left_ns(deadline_ns) == 0)
+			break;
+		if (!net->more)
+			rc = nap(net, deadline_ns);
+	}
+	return rc;
+}
+
+static int net_wait(struct mst_net *n, uint64_t timeout_ns)
+{
+	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
+	uint64_t deadline_ns = mst_deadline_ns(timeout_ns);
+	int rc = 0;
+
+	for (uint32_t i = 0; i < net->link_count; i++)
+		mst_queue_flush(&net->links[i]->queue);
+	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, has_work, net)) {
+		uint64_t look_ns = mst_deadline_ns(mst_spin_look_ns(&net->cfg));
+		atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
+		rc = sleep_until(net, deadline_ns < look_ns ? deadline_ns : look_ns);
+		atomic_store_explicit(&net->asleep, false, memory_order_relaxed);
+	} else if (!any_has_work(net)) {
+		prepare_for_sleep(net); /* there was no time left for it */
+	}
+	/* Acquire: pairs with the store in mst_tcp_net_wake(); what its caller did is visible. */
+	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
+	return rc;
+}
+
+void mst_tcp_net_notify(struct mst_tcp_net *net)
+{
+	/* Pairs with the fences in sleep_until() and net_arm(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&net->asleep, memory_order_relaxed))
+		mst_tcp_io_notify(&net->io[0]);
+}
+
+void mst_tcp_net_wake(struct mst_net *n)
+{
+	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
+	int saved_errno = errno; /* a signal handler's victim may be about to read it */
+
+	/* Release: pairs with the acquire in net_wait() and net_arm(). */
+	atomic_store_explicit(&net->woken, true, memory_order_release);
+	mst_tcp_net_notify(net);
+	errno = saved_errno;
+}
+
+static int net_arm(struct mst_net *n)
+{
+	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
+
+	hush(net);
+	step_own(net);
+	/* Acquire: pairs with the store in mst_tcp_net_wake(). */
+	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
+	atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
+	prepare_for_sleep(net);
+	/* Pairs with the fence in mst_tcp_net_notify(). The caller's look, which comes next, finds
+	 * what the io has told before. */
+	atomic_thread_fence(memory_order_seq_cst);
+	return net->io[0].epoll;
+}
+
+static int put(struct mst_link *link, const struct mst_put *what)
+{
+	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
+
+	MST_ASSERT(l->state != MST_TCP_IDLE);
+	if (l->state == MST_TCP_LIVE && !l->io->own)
+		mst_tcp_link_gather(l); /* what has been sent may be written over */
+	int rc = mst_queue_put(&l->queue, what);
+	if (rc != -EAGAIN || !l->io->own)
+		return rc;
+	/* Credits may be here, and nobody else receives them. */
+	l->readable = true;
+	(void)mst_tcp_link_step(l);
+	return mst_queue_put(&l->queue, what);
+}
+
+/* A link has its connection; a net an epoll and an eventfd for itself and for each thread. */
+static void claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
+		  struct mst_claim *out)
+{
+	uint32_t threads = cfg->fabric != NULL ? cfg->fabric->io_threads : 0;
+
+	*out = (struct mst_claim){ .descriptors = 1 };
+	if (lanes != NULL)
+		return;
+	out->threads = threads;
+	out->descriptors = 2 * (1 + threads);
+	if (accepts)
+		out->descriptors += mst_tcp_listener_descriptors();
+}
+
+const struct mst_transport mst_tcp = {
+	.scheme = "tcp",
+	.prefix = "tcp:",
+	.medium = "TCP",
+	.listener = &mst_tcp_listener,
+	.net_open = net_open,
+	.net_close = net_close,
+	.dial = mst_tcp_dial,
+	.attach = mst_tcp_attach,
+	.detach = net_detach,
+	.link_free = mst_tcp_link_free,
+	.disown = net_disown,
+	.put = put,
+	.poll = net_poll,
+	.wait = net_wait,
+	.wake = mst_tcp_net_wake,
+	.arm = net_arm,
+	.view = mst_tcp_link_view,
+	.claim = claim,
+};

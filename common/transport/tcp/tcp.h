@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Links over TCP, for hosts between which there is no RDMA.
+ *
+ *   net's thread                    io: the net's thread, or one of its own     peer
+ *   queue of puts --- writes --->   out: headers and sources, sendmsg  ------>  in
+ *                 <-- completed --
+ *   poll()        <-- arrivals ---  in: checked, received into place   <------  out
+ *                 <-- the end ----
+ *
+ * A link has one connection, which carries frames both ways (frame.h). The thread that calls recv()
+ * copies: so nothing over TCP is one-sided, and who receives is a choice. Each link belongs to one
+ * `io`, which alone touches its connection and its inbound region. With 0 I/O threads that is the
+ * net's own thread, inside poll() and wait(); else threads of the net. Either way what an io and
+ * the net's thread tell each other goes through rings, which have their size when the link is made.
+ *
+ * All bytes of a link go through mst_tcp_send() and mst_tcp_receive().
+ *
+ * Order and credits are those of the queue of puts (common/transport/queue.h), over one rail. The
+ * credit word is a frame of its own kind, and no part of the inbound region.
+ */
+#ifndef MST_TRANSPORT_TCP_TCP_H
+#define MST_TRANSPORT_TCP_TCP_H
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include "common/base/spsc.h"
+#include "common/transport/queue.h"
+#include "common/transport/spin.h"
+#include "common/transport/tcp/frame.h"
+#include "common/transport/transport.h"
+
+#define MST_TCP_PAGE ((size_t)4096)
+#define MST_TCP_TEXT_LEN (INET6_ADDRSTRLEN + 32u) /* an address with interface and port */
+/* A put is cut into frames of this. Frames of 128 KiB cost 1.2 to 1.6 times the CPU. */
+#define MST_TCP_MESSAGE ((size_t)1 << 20)
+#define MST_TCP_DEAD_MIN_NS MST_SECOND /* of dead_ns of the fabric */
+
+/* ---- memory.c ---- */
+
+struct mst_tcp_memory {
+	uint8_t *base;
+	size_t bytes;
+};
+
+static inline size_t mst_tcp_round(size_t bytes)
+{
+	return (bytes + MST_TCP_PAGE - 1) / MST_TCP_PAGE * MST_TCP_PAGE;
+}
+
+/* Zeroed, a page at least. @viewed: there can be views of it; then children do not have it. 0, or
+ * -ENOMEM, -EFBIG with a sentence. */
+int mst_tcp_memory_new(size_t bytes, bool viewed, struct mst_tcp_memory *out,
+		       struct mst_reason *why);
+void mst_tcp_memory_free(struct mst_tcp_memory *m); /* of zeroed, too */
+
+/* ---- address.c ---- */
+
+#define MST_TCP_ADDRESSES_MAX 8u
+
+union mst_tcp_address {
+	struct sockaddr any;
+	struct sockaddr_in v4;
+	struct sockaddr_in6 v6;
+};
+
+struct mst_tcp_addresses {
+	uint32_t count;
+	union mst_tcp_address at[MST_TCP_ADDRESSES_MAX];
+};
+
+/* "tcp:10.0.0.1:4711,[fd00::1]:4711,[fe80::1%eth0]:4711". 0; -EINVAL, with a sentence. */
+int mst_tcp_address_parse(const char *text, struct mst_tcp_addresses *out, struct mst_reason *why);
+/* "10.0.0.1,fd00::1": addresses of this host, without a port. 0; -EINVAL, with a sentence. */
+int mst_tcp_address_list(const char *text, struct mst_tcp_addresses *out, struct mst_reason *why);
+/* The addresses of this host that are good beyond it; if there are none, that of loopback. 0 or
+ * -errno. */
+int mst_tcp_address_host(struct mst_tcp_addresses *out);
+/* The listener's text, of as many as there is room for. 0; -ENAMETOOLONG: not even of one. */
+int mst_tcp_address_print(const struct mst_tcp_addresses *a, char *out, size_t len);
+/* One as text, "10.0.0.1:4711". Return: @out. */
+const char *mst_tcp_address_text(const struct sockaddr *a, char *out, size_t len);
+socklen_t mst_tcp_address_bytes(const union mst_tcp_address *a);
+void mst_tcp_address_set_port(union mst_tcp_address *a, in_port_t port); /* in network order */
+
+/* ---- socket.c: the bytes of a connection ---- */
+
+struct mst_tcp_link;
+
+/* Does not block, and raises no signal. Bytes that the kernel has; -EAGAIN, or another -errno. */
+ssize_t mst_tcp_send(struct mst_tcp_link *l, struct iovec *from, uint32_t count);
+/* Bytes received; 0: the peer has ended the connection; -EAGAIN, or another -errno. */
+ssize_t mst_tcp_receive(struct mst_tcp_link *l, struct iovec *to, uint32_t count);
+/* Small frames go at once, and what waits, waits in the queue: of a kernel that refuses there is
+ * nothing to fear. */
+void mst_tcp_socket_prepare(int fd);
+/* Has the kernel got acknowledgements for all that it was given? */
+bool mst_tcp_socket_is_empty(int fd);
+
+/* Whether the host at the other end answers. */
+struct mst_tcp_pulse {
+	uint64_t asked_ns; /* 0: nothing is unanswered */
+};
+
+enum mst_tcp_life {
+	MST_TCP_HEARD, /* of late */
+	MST_TCP_QUIET, /* nothing was asked, and nothing heard: it is to be asked */
+	MST_TCP_ASKED, /* the answer is not here */
+	MST_TCP_DEAD,  /* for too long */
+};
+
+/* Looks at the connection at @now_ns. To be called each mst_tcp_look_ns(). */
+enum mst_tcp_life mst_tcp_pulse_look(struct mst_tcp_pulse *p, int fd, uint64_t now_ns,
+				     uint64_t dead_ns);
+
+static inline uint64_t mst_tcp_look_ns(uint64_t dead_ns)
+{
+	return dead_ns / 8;
+}
+
+/* ---- in.c: what the peer sends ---- */
+
+/* What is read beyond a payload: headers, and payloads that are small. */
+#define MST_TCP_STASH_BYTES 4096u
+/* Payloads of so many bytes are stored in whole words, once all of them are here. */
+#define MST_TCP_SMALL_BYTES 64u
+
+struct mst_tcp_in {
+	struct mst_tcp_bounds bounds;
+	uint8_t stash[MST_TCP_STASH_BYTES];
+	size_t at, end; /* of the stash: bytes that are not taken yet */
+	bool open;      /* a payload is being received: */
+	struct mst_tcp_frame frame;
+	size_t done;
+	uint64_t arrived;  /* immediates */
+	uint64_t credited; /* of this end's, as the peer has said last */
+};
+
+/* Receives what there is, of a bounded length. 0: nothing more for now; 1: there may be more;
+ * -errno: the link has ended, and link.why tells why. */
+int mst_tcp_in_step(struct mst_tcp_link *l);
+/* Receives what there is, and drops it. Return: the peer can still send. */
+bool mst_tcp_in_discard(struct mst_tcp_link *l);
+
+/* ---- out.c: puts on their way ---- */
+
+#define MST_TCP_BATCH 16u /* frames that are composed at a time */
+/* Writes that may be handed to the io, and are not with the kernel yet. */
+#define MST_TCP_SENDS MST_QUEUE_SENDS_MIN
+
+/* To the io. */
+struct mst_tcp_write {
+	struct mst_tcp_frame frame;
+	const uint8_t *src;
+	uint64_t number;
+	bool report;
+	uint8_t small[MST_TCP_SMALL_BYTES]; /* the payload, if it is small */
+};
+
+struct mst_tcp_out {
+	uint8_t head[MST_TCP_BATCH][MST_TCP_FRAME_BYTES + MST_TCP_SMALL_BYTES];
+	struct iovec part[2u * MST_TCP_BATCH];
+	uint64_t number[2u *
+			MST_TCP_BATCH]; /* of the write that ends with this part; 0: none does */
+	bool report[2u * MST_TCP_BATCH];
+	uint32_t at, count; /* parts: sent, and composed */
+	uint64_t notified;  /* immediates */
+	uint64_t told;      /* of the peer's, by the last credit */
+};
+
+extern const struct mst_queue_ops mst_tcp_queue;
+
+/* Sends what is waiting, as far as the kernel takes it, of a bounded length. 0: nothing more for
+ * now; 1: there may be more; -errno: the connection takes nothing any more. */
+int mst_tcp_out_step(struct mst_tcp_link *l);
+/* Is nothing composed that the kernel does not have? */
+static inline bool mst_tcp_out_is_idle(const struct mst_tcp_out *out)
+{
+	return out->at == out->count;
+}
+/* Adds a frame that asks the peer's kernel for an acknowledgement. Only while it is idle. */
+void mst_tcp_out_ask(struct mst_tcp_out *out);
+
+/* ---- io.c: who receives and sends ---- */
+
+struct mst_tcp_net;
+
+struct mst_tcp_io {
+	struct mst_tcp_net *net;
+	int epoll;     /* of the links, and of */
+	int notify_fd; /* an eventfd that ends a sleep */
+	bool own;      /* the net's thread takes the steps */
+	bool started;
+	pthread_t thread;
+	/* A step holds `work`. A thread that wants it next waits at `turn`, so that the steps of a
+	 * busy thread leave room between them. Not used where it is the net's own. */
+	pthread_mutex_t turn, work;
+	_Atomic bool stop, asleep;
+	_Atomic bool called; /* there is something to send */
+	bool news;           /* for the net's thread */
+	uint64_t looked_ns;
+	uint32_t link_count;
+	struct mst_tcp_link **links;
+};
+
+/* 0, or an error with a sentence. */
+int mst_tcp_io_open(struct mst_tcp_io *io, struct mst_tcp_net *net, bool own,
+		    struct mst_reason *why);
+void mst_tcp_io_close(struct mst_tcp_io *io); /* of zeroed, too; there are no links */
+void mst_tcp_io_disown(struct mst_tcp_io *io);
+/* From now on the io has the link. 0 or -errno. */
+int mst_tcp_io_add(struct mst_tcp_io *io, struct mst_tcp_link *l);
+/* From now on it does not touch the link any more. */
+void mst_tcp_io_remove(struct mst_tcp_io *io, struct mst_tcp_link *l);
+/* Net's thread: the link has something to send. */
+void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l);
+/* A step of the net's own. Return: there is more to do at once. */
+bool mst_tcp_io_step(struct mst_tcp_io *io);
+void mst_tcp_io_notify(const struct mst_tcp_io *io);
+/* An io without links has been notified, and that has been noticed. */
+void mst_tcp_io_hush(const struct mst_tcp_io *io);
+
+/* ---- link.c: one end of a session ---- */
+
+enum mst_tcp_state {
+	MST_TCP_IDLE,   /* attached to no net: not yet, or no more */
+	MST_TCP_LIVE,   /* attached */
+	MST_TCP_ENDING, /* it has ended; poll() has not said so yet */
+	MST_TCP_LOST,   /* it has */
+};
+
+struct mst_tcp_link {
+	struct mst_link link;
+
+	/* The net's thread: */
+	struct mst_tcp_net *net; /* it is attached to */
+	uint32_t index;          /* in net->links */
+	enum mst_tcp_state state;
+	int error;     /* what has ended it */
+	uint32_t idle; /* polls in a row that found nothing */
+	struct mst_queue queue;
+	bool composed_any;     /* writes that the io has not been told of */
+	struct mst_tcp_io *io; /* that has it; NULL: the net's thread does what an io would */
+
+	/* The io: */
+	int fd;
+	uint32_t place; /* in io->links */
+	bool readable, writable, hung_up, ended;
+	bool io_news; /* for the net's thread */
+	int broken;   /* what sending has failed with; the end is known once all is received */
+	struct mst_tcp_pulse pulse;
+	struct mst_tcp_in in;
+	struct mst_tcp_out out;
+
+	/* Between the two: */
+	struct mst_spsc *writes;   /* to the io */
+	struct mst_spsc *arrivals; /* immediates, to the net's thread */
+	_Atomic uint64_t sent;     /* number of the last write that the kernel has */
+	_Atomic int end;           /* 0, or what has ended it; link.why is written before */
+	_Atomic uint64_t in_word, out_word; /* credits, see queue.h */
+
+	char peer[MST_TCP_TEXT_LEN]; /* for sentences */
+	bool connector, views;
+	struct mst_tcp_memory inbound, outbound;
+	struct mst_export export;   /* connector: what of the inbound region lies elsewhere */
+	struct mst_region composed; /* the outbound region; in no domain: it is this link's own */
+};
+
+/* What an end is to be. */
+struct mst_tcp_link_cfg {
+	bool connector;
+	struct mst_lanes lanes;
+	struct mst_export export; /* connector: its own */
+	uint64_t at, bytes;       /* acceptor: of the peer's, as the hello tells */
+	const struct sockaddr *peer;
+};
+
+/* An end without its connection. 0, or -ENOMEM with a sentence. */
+int mst_tcp_link_new(struct mst_tcp_net *net, const struct mst_tcp_link_cfg *cfg,
+		     struct mst_tcp_link **out, struct mst_reason *why);
+void mst_tcp_link_free(struct mst_link *link);
+int mst_tcp_link_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
+		      void *at);
+
+/* The io: one step of the link. Return: there is more to do at once. */
+bool mst_tcp_link_step(struct mst_tcp_link *l);
+/* The io: sends what is waiting. Return: there is more to do at once. */
+bool mst_tcp_link_send(struct mst_tcp_link *l);
+/* The io: looks whether the peer's host answers. */
+void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns);
+
+/* The net's thread: takes in what the io has told, of a LIVE link. */
+void mst_tcp_link_gather(struct mst_tcp_link *l);
+bool mst_tcp_link_has_work(const struct mst_tcp_link *l);
+int mst_tcp_link_poll(struct mst_tcp_link *l, struct mst_net_event *ev, int max);
+/* Before it is detached, and when no io has it any more: what was put goes out, for a short while,
+ * and what comes is dropped. */
+void mst_tcp_link_see_off(struct mst_tcp_link *l);
+
+/* ---- net.c, dial.c, listener.c ---- */
+
+struct mst_tcp_net {
+	struct mst_net net;
+	struct mst_net_cfg cfg;
+	struct mst_spin spin;
+	struct mst_fabric fabric;
+	struct mst_tcp_memory published;
+	struct mst_region versions; /* the same, as what it is sent from */
+	_Atomic bool woken, asleep;
+	_Atomic uint64_t polls;
+	uint32_t io_count;     /* 1, and one for each thread */
+	struct mst_tcp_io *io; /* the first is the net's own; it has links if there is no other */
+	bool more;             /* the own io has something to do at once */
+	uint32_t first;        /* link that the next poll begins with */
+	uint32_t link_count;
+	struct mst_tcp_link *links[]; /* cfg.links_max */
+};
+
+/* Ends the present or the next wait, as transport.h has it. */
+void mst_tcp_net_wake(struct mst_net *net);
+/* Wakes the net's thread if it sleeps. Any thread. */
+void mst_tcp_net_notify(struct mst_tcp_net *net);
+int mst_tcp_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why);
+int mst_tcp_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
+		 struct mst_reason *why);
+
+extern const struct mst_link_listener_ops mst_tcp_listener;
+uint32_t mst_tcp_listener_descriptors(void);
+
+#endif

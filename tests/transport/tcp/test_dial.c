@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* What dialling over TCP comes to, where several addresses are named and where something else is at
+ * one of them. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/transport/tcp/attack.h"
+
+/* The listener at 127.0.0.1 and a net that dials. */
+struct tcp_scene {
+	struct tcp_target target;
+	struct mst_net *net;
+	unsigned port;
+};
+
+static struct tcp_scene scene_open(void)
+{
+	struct mst_net_cfg cfg = { .links_max = 2 };
+	struct tcp_scene s = { .target = target_open() };
+
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.net_open(&cfg, &s.net, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(sscanf(s.target.listener->address, "tcp:127.0.0.1:%u", &s.port), 1);
+	return s;
+}
+
+static void scene_close(struct tcp_scene *s)
+{
+	mst_tcp.net_close(s->net);
+	target_close(&s->target);
+}
+
+/* Lets the next caller in, while the test's own thread dials. */
+static void *let_next_in(void *arg)
+{
+	struct tcp_scene *s = arg;
+	struct mst_link_request request;
+	struct mst_link *link = NULL;
+
+	if (next_request(&s->target, &request) == 0)
+		(void)mst_tcp_listener.answer(s->target.listener, &request, &link, UT_UNREAD);
+	return link;
+}
+
+static int dial(struct tcp_scene *s, const char *address, struct mst_link **out,
+		struct mst_reason *why)
+{
+	struct mst_dial how = { .address = address,
+				.lanes = { 4096, 4096, 4, 4 },
+				.timeout_ns = PATIENCE_NS };
+
+	return mst_tcp.dial(s->net, &how, out, why);
+}
+
+/* Nobody listens at the port of another address of loopback. */
+static void the_next_address_is_tried_where_nobody_listens(void)
+{
+	struct tcp_scene s = scene_open();
+	char address[MST_ADDRESS_LEN];
+	struct mst_link *link = NULL;
+	struct mst_reason why = { "of another" };
+	pthread_t thread;
+	void *far;
+
+	(void)snprintf(address, sizeof(address), "tcp:127.0.0.9:%u,127.0.0.1:%u", s.port, s.port);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, let_next_in, &s), 0);
+	CU_ASSERT_EQUAL_FATAL(dial(&s, address, &link, &why), 0);
+	pthread_join(thread, &far);
+	CU_ASSERT_STRING_EQUAL(why.text, "");
+	CU_ASSERT_PTR_NOT_NULL(far);
+	mst_tcp.link_free(far);
+	mst_tcp.detach(link);
+	mst_tcp.link_free(link);
+	scene_close(&s);
+}
+
+static void where_nobody_is_at_all_each_address_is_named(void)
+{
+	struct tcp_scene s = scene_open();
+	char address[MST_ADDRESS_LEN], one[64];
+	struct mst_link *link = NULL;
+	struct mst_reason why;
+
+	(void)snprintf(address, sizeof(address), "tcp:127.0.0.9:%u,127.0.0.8:%u", s.port, s.port);
+	CU_ASSERT_EQUAL(dial(&s, address, &link, &why), -ECONNREFUSED);
+	for (int i = 8; i < 10; i++) {
+		(void)snprintf(one, sizeof(one), "nobody listens at 127.0.0.%d:%u", i, s.port);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, one));
+	}
+	CU_ASSERT_PTR_NULL(link);
+	scene_close(&s);
+}
+
+/* ---- something else at the address ---- */
+
+struct other {
+	int fd;
+	const char *says;
+	size_t bytes;
+};
+
+static void *answer_once(void *arg)
+{
+	const struct other *o = arg;
+	char hello[MST_TCP_HELLO_BYTES];
+	int fd = accept(o->fd, NULL, NULL);
+
+	(void)!recv(fd, hello, sizeof(hello), MSG_WAITALL);
+	(void)!send(fd, o->says, o->bytes, MSG_NOSIGNAL);
+	close(fd);
+	return NULL;
+}
+
+static void dial_other(const char *says, size_t bytes, int error, const char *words)
+{
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	struct other o = { .fd = socket(AF_INET, SOCK_STREAM, 0), .says = says, .bytes = bytes };
+	struct tcp_scene s = scene_open();
+	char address[MST_ADDRESS_LEN];
+	struct mst_link *link = NULL;
+	struct mst_reason why;
+	socklen_t len = sizeof(at);
+	pthread_t thread;
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CU_ASSERT_EQUAL_FATAL(bind(o.fd, (struct sockaddr *)&at, sizeof(at)), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(o.fd, 1), 0);
+	CU_ASSERT_EQUAL_FATAL(getsockname(o.fd, (struct sockaddr *)&at, &len), 0);
+	(void)snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", ntohs(at.sin_port));
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, answer_once, &o), 0);
+	CU_ASSERT_EQUAL(dial(&s, address, &link, &why), error);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, words));
+	pthread_join(thread, NULL);
+	close(o.fd);
+	scene_close(&s);
+}
+
+static void what_is_no_muster_is_named(void)
+{
+	static const char next[MST_TCP_ANSWER_BYTES] = { 'm', 't', 'c', 'p', 9 };
+
+	dial_other("HTTP/1.1 400 Bad Request\r\n", 26, -EPROTO, "is no muster");
+	dial_other(next, sizeof(next), -EPROTONOSUPPORT, "speaks version 9");
+	dial_other("", 0, -ECONNREFUSED, "closed the connection before");
+}
+
+static void addresses_of_another_host_are_refused_in_words(void)
+{
+	struct mst_net_cfg cfg = { .links_max = 2, .fabric = &target_fabric };
+	struct mst_link_listener *listener = NULL;
+	struct mst_reason why;
+	struct mst_net *net;
+
+	target_fabric.addresses = "192.0.2.77"; /* of documentation: nobody's */
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.net_open(&cfg, &net, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_tcp_listener.open(net, &listener, &why), -EADDRNOTAVAIL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "this host has no address 192.0.2.77"));
+	mst_tcp.net_close(net);
+}
+
+/* Whatever addresses it has. */
+static void a_listener_has_one_port(void)
+{
+	struct mst_net_cfg cfg = { .links_max = 2, .fabric = &target_fabric };
+	struct mst_link_listener *listener = NULL;
+	struct mst_tcp_addresses at;
+	struct mst_net *net;
+
+	target_fabric.addresses = "127.0.0.1,127.0.0.2,127.0.0.3";
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.net_open(&cfg, &net, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp_listener.open(net, &listener, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_tcp_address_parse(listener->address, &at, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(at.count, 3);
+	for (uint32_t i = 1; i < at.count; i++)
+		CU_ASSERT_EQUAL(at.at[i].v4.sin_port, at.at[0].v4.sin_port);
+	mst_tcp_listener.close(listener);
+	mst_tcp.net_close(net);
+}
+
+static void figures_beyond_reason_are_refused(void)
+{
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	struct mst_net_cfg cfg = { .links_max = 2, .fabric = &fabric };
+	struct mst_reason why;
+	struct mst_net *net;
+
+	fabric.io_threads = MST_FABRIC_IO_THREADS_MAX + 1;
+	CU_ASSERT_EQUAL(mst_tcp.net_open(&cfg, &net, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "65 I/O threads"));
+	fabric.io_threads = 0;
+	fabric.dead_ns = 0;
+	CU_ASSERT_EQUAL(mst_tcp.net_open(&cfg, &net, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "dead after 0 ms"));
+}
+
+int main(void)
+{
+	static CU_TestInfo cases[] = {
+		{ "the next address is tried where nobody listens",
+		  the_next_address_is_tried_where_nobody_listens },
+		{ "where nobody is at all each address is named",
+		  where_nobody_is_at_all_each_address_is_named },
+		{ "what is no muster is named", what_is_no_muster_is_named },
+		{ "addresses of another host are refused in words",
+		  addresses_of_another_host_are_refused_in_words },
+		{ "a listener has one port", a_listener_has_one_port },
+		{ "figures beyond reason are refused", figures_beyond_reason_are_refused },
+		CU_TEST_INFO_NULL,
+	};
+
+	return ut_main("tcp_dial", cases);
+}
