@@ -291,43 +291,40 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 	return conclude(plane, o, over);
 }
 
-/* Return: false: this build cannot run it, which has been logged. */
-static bool prepare(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
+static void prepare(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
 		    struct mst_cpus *cpus)
 {
-	const char *scheme = mst_server_options_scheme(o);
+	static struct mst_networks networks;
 	struct mst_reason why;
 
 	*cfg = (struct mst_plane_cfg){ .options = o,
-				       .transport = mst_transport_find(scheme),
+				       .networks = &networks,
 				       .makes_links_aside = true };
-	(void)mst_cpus_parse(o->cpus, cpus, &why); /* the options have been checked */
+	(void)mst_server_options_networks(o, &networks, &why); /* checked */
+	(void)mst_cpus_parse(o->cpus, cpus, &why);             /* the options have been checked */
 	cfg->processors = mst_host_processors("");
 	cfg->cores = cpus->count > 0 ? cpus->count : cfg->processors;
 	mst_log_open("musterd", (enum mst_log_level)mst_log_level_parse(o->log_level));
-	if (cfg->transport == NULL)
-		mst_error("this build has no transport %s", scheme);
-	return cfg->transport != NULL;
 }
 
 static int print_budget(const struct mst_server_options *o)
 {
 	struct mst_budget budget[MST_SERVERS_MAX];
 	struct mst_budget_room room;
+	char networks[MST_NETWORKS_TEXT_LEN];
 	struct mst_plane_cfg cfg;
 	struct mst_cpus cpus;
 	struct mst_reason why;
 
-	if (!prepare(o, &cfg, &cpus))
-		return MST_EXIT_FAILED;
-	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
+	prepare(o, &cfg, &cpus);
+	struct mst_plan_cfg plan = { .options = o, .networks = cfg.networks, .cores = cfg.cores };
 	if (mst_budget_job(&plan, o->budget / sizeof(float), budget, &why) != 0) {
 		mst_error("%s", why.text);
 		return MST_EXIT_FAILED;
 	}
 	printf("%s: %" PRIu32 " workers, %" PRIu64 " elements of f32, policy %s, %s own\n",
-	       cfg.transport->scheme, o->workers, o->budget / sizeof(float), o->policy,
-	       o->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
+	       mst_networks_text(cfg.networks, networks), o->workers, o->budget / sizeof(float),
+	       o->policy, o->owner == MUSTER_WORKERS_OWN ? "workers" : "servers");
 	mst_budget_room(o->memory, &room);
 	mst_budget_print(budget, &room, stdout);
 	return MST_EXIT_DONE;
@@ -519,14 +516,15 @@ static int run(const struct mst_server_options *o)
 	struct mst_cpus cpus;
 	struct mst_reason why;
 
-	if (!prepare(o, &cfg, &cpus) || !give_up_rights(o))
+	prepare(o, &cfg, &cpus);
+	if (!give_up_rights(o))
 		return MST_EXIT_FAILED;
 	int status = open_credentials(o);
 	if (status != MST_EXIT_DONE)
 		return status;
 	cfg.stream = mst_stream_of(credentials);
 	cfg.credentials = credentials;
-	struct mst_plan_cfg plan = { .options = o, .transport = cfg.transport, .cores = cfg.cores };
+	struct mst_plan_cfg plan = { .options = o, .networks = cfg.networks, .cores = cfg.cores };
 	int rc = mst_threads_check(&plan, &why);
 	if (rc != 0) {
 		mst_error("%s", why.text);

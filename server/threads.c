@@ -11,11 +11,12 @@
 
 static uint32_t transports(const struct mst_plan_cfg *cfg, const struct mst_terms *terms)
 {
-	struct mst_net_cfg net = { .fabric = &terms->fabric };
+	struct mst_net_cfg net = { .fabric = &terms->fabric, .networks = cfg->networks };
+	const struct mst_transport *transport = mst_networks_transport(cfg->networks);
 	struct mst_claim claim = { 0 };
 
-	if (cfg->transport->claim != NULL)
-		cfg->transport->claim(&net, NULL, true, &claim);
+	if (transport->claim != NULL)
+		transport->claim(&net, NULL, true, &claim);
 	return claim.threads;
 }
 

@@ -74,10 +74,11 @@ static bool is_unwanted(void *ctx)
 	return mst_control_over(((struct mst_client_session *)ctx)->control);
 }
 
-static int make_links(struct muster *m, uint64_t deadline_ns)
+static int make_links(struct muster *m, struct mst_network_choice *choice, uint64_t deadline_ns)
 {
 	struct mst_links_cfg cfg = { .settings = &m->settings,
 				     .welcome = &m->session.welcome,
+				     .choice = choice,
 				     .deadline_ns = deadline_ns,
 				     .unwanted = is_unwanted,
 				     .ctx = &m->session };
@@ -134,21 +135,60 @@ int mst_handle_begin(struct muster *m)
 	return 0;
 }
 
+static int join_once(struct muster *m, struct mst_network_choice *choice, uint64_t deadline_ns)
+{
+	int rc = mst_client_session_join(&m->session, deadline_ns);
+
+	return rc == 0 ? make_links(m, choice, deadline_ns) : rc;
+}
+
+/* Links could not be made over the network that came next. If another is left, this worker joins
+ * anew, because a token of the welcome may be used up; the leader takes it for one that has come
+ * back. Not if the leader has ended the session. */
+static bool may_join_again(struct muster *m, struct mst_network_choice *choice,
+			   uint64_t deadline_ns)
+{
+	const struct mst_transport *failed = m->links.transport;
+	const struct mst_told *told = &m->session.told;
+
+	if (failed == NULL || told->error != 0 || told->finished || told->closed)
+		return false;
+	if (!mst_network_choice_pass(choice, failed, m->failure.text) ||
+	    mst_left_ns(deadline_ns) == 0)
+		return false;
+	mst_client_session_fini(&m->session);
+	m->session.told = (struct mst_told){ 0 };
+	mst_links_free(&m->links, false);
+	mst_links_close(&m->links);
+	return true;
+}
+
+/* Over shared memory, as jobs of one host are, it goes without saying. */
+static void tell_joined(const struct muster *m, const char *passed)
+{
+	const struct muster_job *job = &m->session.job;
+
+	mst_log(m->links.transport->maps && passed[0] == '\0' ? MST_LOG_DEBUG : MST_LOG_INFO,
+		"rank %" PRIu32 " of %" PRIu32 " in job \"%s\" of %s, over %s%s%s", job->rank,
+		job->workers, job->name, m->settings.server, m->links.transport->scheme,
+		passed[0] != '\0' ? "; " : "", passed);
+}
+
 int mst_handle_join(struct muster *m)
 {
 	uint64_t deadline_ns = mst_deadline_ns(m->settings.join_ns);
+	struct mst_network_choice choice;
+	int rc;
 
 	m->session.stream = mst_stream_of(m->settings.credentials);
-	int rc = mst_client_session_join(&m->session, deadline_ns);
-
-	if (rc == 0)
-		rc = make_links(m, deadline_ns);
+	mst_network_choice_init(&choice, &m->settings.networks);
+	do {
+		rc = join_once(m, &choice, deadline_ns);
+	} while (rc != 0 && may_join_again(m, &choice, deadline_ns));
 	if (rc == 0)
 		rc = mst_handle_begin(m);
 	if (rc == 0)
-		mst_debug("rank %" PRIu32 " of %" PRIu32 " in job \"%s\" of %s, over %s",
-			  m->session.job.rank, m->session.job.workers, m->session.job.name,
-			  m->settings.server, m->links.transport->scheme);
+		tell_joined(m, choice.passed.text);
 	return rc;
 }
 

@@ -225,28 +225,11 @@ static int check_tensors(const struct muster_options *opt, struct mst_reason *wh
 	return 0;
 }
 
-static int refuse_transport(const char *scheme, struct mst_reason *why)
+static int read_networks(struct mst_settings *out, struct mst_reason *why)
 {
-	const struct mst_transport *t;
-	char known[80] = "auto";
-	size_t used = strlen(known);
+	int rc = mst_networks_read(choose(NULL, "MUSTER_TRANSPORT", "auto"), &out->networks, why);
 
-	for (uint32_t i = 0; (t = mst_transport_at(i)) != NULL && used < sizeof(known); i++)
-		used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s",
-					 mst_transport_at(i + 1) != NULL ? ", " : " and ",
-					 t->scheme);
-	return mst_reason_fail(why, -EINVAL, "MUSTER_TRANSPORT is \"%.40s\"; this build knows %s",
-			       scheme, known);
-}
-
-static int read_transport(struct mst_settings *out, struct mst_reason *why)
-{
-	const char *scheme = choose(NULL, "MUSTER_TRANSPORT", "auto");
-
-	if (strcmp(scheme, "auto") == 0)
-		return 0;
-	out->transport = mst_transport_find(scheme);
-	return out->transport != NULL ? 0 : refuse_transport(scheme, why);
+	return rc == 0 ? 0 : mst_reason_fail(why, rc, "MUSTER_TRANSPORT: %s", why->text);
 }
 
 /* What the environment says may change after this. */
@@ -367,7 +350,7 @@ int mst_settings_read(const struct muster_options *theirs, struct mst_settings *
 	if (rc == 0)
 		rc = check_tensors(opt, why);
 	if (rc == 0)
-		rc = read_transport(out, why);
+		rc = read_networks(out, why);
 	if (rc == 0)
 		rc = read_fabric(out, why);
 	if (rc == 0)

@@ -34,8 +34,8 @@ struct mst_settings {
 	bool comes_back;                     /* it gives and takes states */
 	struct mst_credentials *credentials; /* NULL: plain streams */
 	uint64_t join_ns;
-	uint64_t wait_ns;                      /* 0: what the job's patience and lease come to */
-	const struct mst_transport *transport; /* NULL: that of the server's listener */
+	uint64_t wait_ns;             /* 0: what the job's patience and lease come to */
+	struct mst_networks networks; /* that its links may go over */
 	/* This host's part of the fabric, whose strings lie after it; the rest is the server's
 	 * word. */
 	struct mst_fabric fabric;

@@ -31,41 +31,6 @@ static const char *cause(int error, struct mst_reason *why)
 
 /* ---- the net ---- */
 
-/* Takes the transport of the server's listener. If the user has asked for one, it must be the
- * same. */
-static int choose_transport(struct mst_links *l, const struct mst_links_cfg *cfg)
-{
-	const struct mst_welcome *w = cfg->welcome;
-	const char *address = w->server[0].address;
-	const struct mst_transport *of_listener = mst_transport_of(address);
-	const struct mst_transport *wanted = cfg->settings->transport;
-
-	if (of_listener == NULL)
-		return mst_reason_fail(l->failure, -EPROTONOSUPPORT,
-				       "the server's listener %.200s is for a transport that this "
-				       "build does not have",
-				       address);
-	if (wanted != NULL && wanted != of_listener)
-		return mst_reason_fail(
-			l->failure, -EINVAL,
-			"the server's listener %.200s is for %s, MUSTER_TRANSPORT says "
-			"%s: set it to auto or %s, or start the server with "
-			"--transport %s",
-			address, of_listener->scheme, wanted->scheme, of_listener->scheme,
-			wanted->scheme);
-	for (uint32_t k = 1; k < w->server_count; k++) {
-		if (mst_transport_of(w->server[k].address) != of_listener)
-			return mst_reason_fail(
-				l->failure, -EPROTO,
-				"the listeners %.200s and %.200s of the job's servers "
-				"are for different transports: start all servers "
-				"with the same --transport",
-				address, w->server[k].address);
-	}
-	l->transport = of_listener;
-	return 0;
-}
-
 int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 {
 	const struct mst_settings *s = how->settings;
@@ -76,10 +41,12 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 				   .views = w->server_count > 1,
 				   .spin_yields = SPIN_YIELDS };
 	struct mst_reason why;
-	int rc = choose_transport(l, how);
+	int rc = mst_network_choice_take(how->choice, w, &l->transport, l->failure);
 
-	if (rc != 0)
+	if (rc != 0) {
+		l->transport = NULL;
 		return rc;
+	}
 	/* Over a transport that maps, all of the job is on this host; otherwise this worker may
 	 * have a host to itself. */
 	uint32_t processes = l->transport->maps ? w->workers + w->server_count : 1;
@@ -142,14 +109,6 @@ static int no_link(struct mst_links *l, const struct mst_part *p, const char *ad
 	char name[MST_LINKS_NAME_LEN];
 
 	(void)mst_links_name(l, p, name);
-	if (l->transport->maps && error == -ECONNREFUSED)
-		return mst_reason_fail(
-			l->failure, error,
-			"%s offers %s only, and there is no listener %.110s that this "
-			"process can see: start rank %" PRIu32
-			" on the server's host, in a container with that "
-			"directory mounted, or the server with --transport verbs",
-			name, l->transport->medium, address, l->rank);
 	return mst_reason_fail(l->failure, error,
 			       "cannot link rank %" PRIu32 " to %s's listener %.100s over %s: %s",
 			       l->rank, name, address, l->transport->scheme, cause(error, why));
@@ -188,8 +147,9 @@ static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_
 	const struct mst_welcome_server *server = &w->server[p->number];
 	const struct mst_lane_layout *lay = &p->layout;
 	uint64_t bytes = (lay->up_bytes + lay->down_bytes) * w->workers;
+	char address[MST_ADDRESS_LEN] = "";
 	struct mst_dial how = {
-		.address = server->address,
+		.address = address,
 		.lanes = { lay->up_bytes, lay->down_bytes, lay->up_credits, lay->down_credits },
 		.timeout_ns = mst_left_ns(cfg->deadline_ns),
 		.busy_ns = (uint64_t)((double)bytes / PINNED_BYTES_PER_NS),
@@ -203,13 +163,14 @@ static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_
 	static_assert(sizeof(server->address) == MST_ADDRESS_LEN,
 		      "a welcome has room for any listener");
 	memcpy(how.token, server->token, sizeof(how.token));
+	(void)mst_transport_address(l->transport, server->address, address);
 	struct mst_descriptors_held held;
 
 	mst_descriptors_hold(&held);
 	int rc = l->transport->dial(l->net, &how, &p->link, &why);
 	mst_descriptors_release(&held);
 	if (rc != 0)
-		return no_link(l, p, server->address, rc, &why);
+		return no_link(l, p, address, rc, &why);
 	p->link->user = p;
 	return 0;
 }
@@ -279,7 +240,7 @@ void mst_links_close(struct mst_links *l)
 {
 	if (l->net != NULL)
 		l->transport->net_close(l->net);
-	l->net = NULL;
+	*l = (struct mst_links){ .failure = l->failure };
 }
 
 void mst_links_disown(struct mst_links *l)

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "client/local/settings.h"
+#include "client/session/network_choice.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
@@ -31,9 +32,8 @@ struct mst_part {
 struct mst_links {
 	struct mst_reason *failure;
 
-	const struct mst_transport
-		*transport;  /* of the servers' listeners; NULL before the welcome */
-	struct mst_net *net; /* NULL: not open */
+	const struct mst_transport *transport; /* NULL before the welcome */
+	struct mst_net *net;                   /* NULL: not open */
 	struct mst_part part[MST_SERVERS_MAX]; /* 0 is the leader's */
 	uint32_t count;                        /* 0 before the welcome */
 	/* The part that this worker serves first; then the others in turn. Each rank begins with
@@ -53,12 +53,13 @@ struct mst_links {
 struct mst_links_cfg {
 	const struct mst_settings *settings;
 	const struct mst_welcome *welcome;
+	struct mst_network_choice *choice;
 	uint64_t deadline_ns;
 	bool (*unwanted)(void *ctx); /* are the links not wanted any more? */
 	void *ctx;
 };
 
-/* The net of the transport that the servers offer. 0, or an error with its sentence. */
+/* The net of the network that comes next by the choice. 0, or an error with its sentence. */
 int mst_links_open(struct mst_links *l, const struct mst_links_cfg *cfg);
 /* A link with each server of the welcome, over the open net. 0, or an error with its sentence; the
  * links that have been made by then stay. */
@@ -70,7 +71,7 @@ bool mst_links_withdraw(struct mst_links *l);
 /* Frees all links. @inherited: the handle is a copy in a child of fork(), in which the links have
  * been detached by mst_links_disown(). */
 void mst_links_free(struct mst_links *l, bool inherited);
-/* Call it after mst_links_free(). */
+/* Call it after mst_links_free(). The links can then be opened again. */
 void mst_links_close(struct mst_links *l);
 
 /* In a child of fork(): closes the inherited descriptors, of which the parent notices nothing. */

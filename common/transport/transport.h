@@ -42,7 +42,8 @@
 #include "common/transport/fabric.h"
 #include "common/wire/origins.h"
 
-#define MST_ADDRESS_LEN 512u /* with its NUL */
+#define MST_ADDRESS_LEN 1024u /* of a listener, or of those of several networks, with its NUL */
+#define MST_NETWORKS_MAX 3u
 #define MST_TOKEN_LEN 16u
 #define MST_ANSWERS_MAX 4u /* callers of one listener that are answered at a time */
 
@@ -104,8 +105,19 @@ struct mst_link {
 	struct mst_reason why; /* from MST_LOST on: what happened, to whom, and what to do */
 };
 
+/* Networks, in the order in which a worker tries them. */
+struct mst_networks {
+	uint32_t count;
+	const struct mst_transport *item[MST_NETWORKS_MAX];
+	bool optional; /* one that does not open is left out, and the log says why */
+};
+
 struct mst_net_cfg {
 	size_t published_bytes; /* memory every peer may read in place; 0: none */
+	/* Memory for that which another net of this process has published, and which stays longer
+	 * than this net; NULL: the net makes it. Where peers map it the net has to make it. */
+	void *published;
+	const struct mst_networks *networks; /* of mst_joint: its parts; else NULL */
 	/* An acceptor's outbound region covers no more of its connector's inbound region than this:
 	 * beyond it lies only what is put from published memory. 0: all of it. */
 	size_t outbound_max;
@@ -165,7 +177,8 @@ struct mst_link_request {
 	/* The peer's address of each rail, as the network's connection manager gives it. Empty
 	 * where the network has none: then the caller is of this host. */
 	struct mst_origins from;
-	void *caller; /* the transport's */
+	void *caller;  /* the transport's */
+	uint32_t part; /* of mst_joint: the listener's part that has shown it */
 };
 
 struct mst_put {
@@ -224,8 +237,8 @@ struct mst_link_listener_ops {
 		      struct mst_link **out, struct mst_reason *why);
 };
 
-/* One table per transport: no member but disown, arm and claim is NULL. Failures are negative
- * errno.
+/* One table per transport: no member but reaches, disown, arm, links, ready and claim is NULL.
+ * Failures are negative errno.
  *
  * An operation that takes @why, which is never NULL, empties it first. If the operation fails @why
  * then has a sentence without a full stop that says what happened, to whom, with which figures, and
@@ -250,6 +263,10 @@ struct mst_transport {
 	/* No link may be attached any more. Accepts NULL. */
 	void (*net_close)(struct mst_net *net);
 
+	/* Can there be a link with the listener at @address, as far as this host can tell without
+	 * asking anybody? Return: 0; negative errno, with a sentence: there cannot. NULL: it cannot
+	 * tell. */
+	int (*reaches)(const char *address, struct mst_reason *why);
 	/* Dials; the link is attached to @net. Blocks at most dial->timeout_ns. -ECONNREFUSED
 	 * nobody there; -EACCES sent away; -ETIMEDOUT; -EHOSTUNREACH the way there is silent for
 	 * longer than its own timers allow; -ECANCELED unwanted; -EINVAL no such address, or lanes
@@ -293,6 +310,12 @@ struct mst_transport {
 	 * next wait(). Never blocks. NULL: the net has no such descriptor. */
 	int (*arm)(struct mst_net *net);
 
+	/* How many links are attached to the net. And: may poll() have something, or has wake()
+	 * been called since the last wait()? The net's thread; they never block. NULL: the
+	 * transport is no part of a joint net (joint/joint.h). */
+	uint32_t (*links)(const struct mst_net *net);
+	bool (*ready)(struct mst_net *net);
+
 	/* Maps [offset, offset + bytes) of what this end has, a second time, at @at: over whatever
 	 * the caller has reserved there. So parts of several links come to lie side by side. All
 	 * are multiples of 4096; the last page may reach beyond the end. It is to be unmapped by
@@ -320,6 +343,8 @@ static inline bool mst_link_expected(const struct mst_link_listener *listener,
 }
 
 extern const struct mst_transport mst_shm, mst_verbs, mst_tcp;
+/* Several of them as one, for a server whose workers come over different networks. */
+extern const struct mst_transport mst_joint;
 
 /* The schemes of all transports, as the choices of an option; the first is the usual one. */
 #define MST_TRANSPORT_SCHEMES "shm|verbs|tcp"
@@ -329,5 +354,28 @@ const struct mst_transport *mst_transport_at(uint32_t index);
 const struct mst_transport *mst_transport_find(const char *scheme);
 /* By a listener's address; NULL: of no transport here. */
 const struct mst_transport *mst_transport_of(const char *address);
+
+/* ---- several networks ---- */
+
+/* Reads "tcp" or "shm,tcp"; "auto": all there are, each optional. The order is that of
+ * MST_TRANSPORT_SCHEMES. Return: 0; -EINVAL, with a sentence that names the choices. */
+int mst_networks_read(const char *text, struct mst_networks *out, struct mst_reason *why);
+/* Leaves those of @n that have an address in a listener's, which may be the addresses of several
+ * networks with "|" between them. */
+void mst_networks_keep(struct mst_networks *n, const char *address);
+/* Is one of them named in "shm,tcp"? */
+bool mst_networks_share(const struct mst_networks *n, const char *schemes);
+/* Does one of them map? */
+bool mst_networks_map(const struct mst_networks *n);
+/* The transport to open: that network, or mst_joint. NULL: there is none. */
+const struct mst_transport *mst_networks_transport(const struct mst_networks *n);
+
+#define MST_NETWORKS_TEXT_LEN 32u
+/* "shm,tcp". Return: @out. */
+const char *mst_networks_text(const struct mst_networks *n, char out[MST_NETWORKS_TEXT_LEN]);
+
+/* The address of one network in a listener's. Return: there is one. */
+bool mst_transport_address(const struct mst_transport *t, const char *list,
+			   char out[MST_ADDRESS_LEN]);
 
 #endif

@@ -29,7 +29,7 @@
 #include "muster/muster.h"
 
 /* Releases with the same number understand each other. An optional field does not change it. */
-#define MST_PROTOCOL 17u
+#define MST_PROTOCOL 18u
 /* The first whose bodies are lists of fields. From it on, STATUS is understood by all. */
 #define MST_PROTOCOL_FIELDS 15u
 #define MST_FRAME_HEADER 12u
@@ -42,7 +42,7 @@
 #define MST_TAKE_CHUNK (16u << 10) /* what a TAKE has at most */
 #define MST_SECRET_LEN 16u         /* a single-use token */
 #define MST_NAME_LEN 64u           /* with NUL */
-#define MST_LISTENER_LEN 512u      /* as long as a transport's address may be */
+#define MST_LISTENER_LEN 1024u     /* as long as a listener's address may be */
 #define MST_POLICY_LEN 64u
 #define MST_CAUSE_LEN 128u /* why a policy has chosen a rule */
 #define MST_OPTIMIZER_LEN 16u
@@ -162,7 +162,7 @@ struct mst_welcome {
 
 struct mst_serve {
 	char job[MST_NAME_LEN];
-	char scheme[MST_NAME_LEN]; /* of its transport */
+	char schemes[MST_NAME_LEN]; /* of its networks, "shm,tcp" */
 	uint32_t pid;
 	struct mst_origins origins; /* that it dials its server link from */
 };

@@ -304,7 +304,7 @@ static const struct mst_rows serve_origin_rows = {
 };
 static const struct mst_field serve_fields[] = {
 	TEXT(1, mst_serve, job),
-	TEXT(2, mst_serve, scheme),
+	TEXT(2, mst_serve, schemes),
 	FIELD(3, U32, mst_serve, pid),
 	ORIGINS(4, mst_serve, serve_origin_rows),
 };

@@ -119,8 +119,9 @@ struct muster_tensor {
  * (torchrun), OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK (mpirun, mpiexec), SLURM_PROCID (srun),
  * RANK alone. The server is MASTER_ADDR (torchrun) with port 17077. An empty variable counts as
  * unset; a rank that is neither a number from 0 on nor -1 is an error that names the variable.
- * Some settings come from the environment only: MUSTER_TRANSPORT (auto, shm, verbs; auto is what
- * the server offers), MUSTER_DEVICE, MUSTER_DATA_ADDRESS, MUSTER_GID_INDEX, MUSTER_LOG. */
+ * Some settings come from the environment only: MUSTER_TRANSPORT (auto, or one or several of shm,
+ * verbs and tcp, as in "verbs,tcp"; links go over the first of these that all servers offer and
+ * that works), MUSTER_DEVICE, MUSTER_DATA_ADDRESS, MUSTER_GID_INDEX, MUSTER_LOG. */
 struct muster_options {
 	size_t size;           /* of this struct at the caller, so that it may grow */
 	const char *server;    /* HOST:PORT of the leader; else as above, or 127.0.0.1:17077 */

@@ -65,7 +65,7 @@ static int open_frontend(struct mst_plane *p, const struct mst_plane_cfg *cfg,
 
 static int open_plane(struct mst_plane *p, const struct mst_plane_cfg *cfg, struct mst_reason *why)
 {
-	struct mst_job_cfg job = { cfg->options, cfg->transport,  &p->base.front,
+	struct mst_job_cfg job = { cfg->options, cfg->networks,   &p->base.front,
 				   cfg->cores,   cfg->processors, cfg->recording };
 	struct mst_reason cause;
 

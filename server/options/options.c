@@ -181,12 +181,14 @@ const struct mst_option mst_server_table[] = {
 	  .help = "workers tell a checksum (CRC32C) of what they push; servers check it before the "
 		  "data are summed, and refuse what does not match (verdict damaged)" },
 	{ .name = "transport",
-	  .kind = MST_OPTION_CHOICE,
+	  .kind = MST_OPTION_STRING,
 	  FIELD(transport),
 	  .fallback = "auto",
-	  .choices = "auto|" MST_TRANSPORT_SCHEMES,
-	  .help = "how gradients travel: through shared memory to workers on this host, or by "
-		  "RDMA verbs or TCP to workers on any; auto is shared memory" },
+	  .value = "LIST",
+	  .help = "how gradients travel: shm, shared memory with workers on this host; verbs, "
+		  "RDMA; tcp; or several, as in shm,tcp, of which each worker takes the first that "
+		  "works; auto is all that this host has, and shm alone where --listen is at "
+		  "loopback" },
 	MST_FABRIC_ROWS(struct mst_server_options, fabric),
 	{ .name = "slots",
 	  .kind = MST_OPTION_U32,

@@ -61,8 +61,8 @@ struct mst_server_options {
 	uint32_t lr_scale; /* enum mst_lr_scale: "auto|linear|none" */
 	uint32_t late;     /* enum mst_late_choice: "auto|drop|reject" */
 	bool compensate;
-	uint32_t late_start; /* enum mst_late_start: "auto|now|commit" */
-	uint32_t transport;  /* 0: auto; else the argument of mst_transport_at(), plus one */
+	uint32_t late_start;   /* enum mst_late_start: "auto|now|commit" */
+	const char *transport; /* "auto", "tcp", "shm,tcp" */
 	struct mst_fabric_options fabric;
 	uint32_t on_loss; /* enum mst_loss: "shrink|fail" */
 	uint32_t slots;   /* 0: auto */
@@ -191,8 +191,13 @@ int mst_server_options_partition(const struct mst_server_options *o,
  * never. */
 uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns);
 
-/* The scheme that --transport means. */
-const char *mst_server_options_scheme(const struct mst_server_options *o);
+struct mst_networks;
+/* The networks that --transport means. A host's name is resolved, as by
+ * mst_server_options_access().
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_networks(const struct mst_server_options *o, struct mst_networks *out,
+				struct mst_reason *why);
 
 /* How long a server may be silent before it is given up. */
 uint64_t mst_server_options_server_lease(const struct mst_server_options *o);

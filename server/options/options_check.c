@@ -121,10 +121,14 @@ static int listen_check(const char *option, const char *listen, struct mst_reaso
 
 static int texts_check(const struct mst_server_options *o, struct mst_reason *why)
 {
+	struct mst_networks networks;
+
 	if (o->job[0] == '\0' || strlen(o->job) >= MST_NAME_LEN)
 		return mst_reason_fail(why, -EINVAL,
 				       "option --job: \"%.80s\" has to have 1 to %u characters",
 				       o->job, MST_NAME_LEN - 1);
+	if (mst_networks_read(o->transport, &networks, why) != 0)
+		return mst_reason_fail(why, -EINVAL, "option --transport: %s", why->text);
 	if (!mst_text_is_clean(o->job))
 		return mst_reason_fail(
 			why, -EINVAL,
@@ -581,11 +585,6 @@ uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint6
 uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uint64_t usual_ns)
 {
 	return o->stop_timeout_ns != 0 ? o->stop_timeout_ns : usual_ns;
-}
-
-const char *mst_server_options_scheme(const struct mst_server_options *o)
-{
-	return mst_transport_at(o->transport > 0 ? o->transport - 1 : 0)->scheme;
 }
 
 #define LEASES_OF_SERVER 3u

@@ -45,8 +45,9 @@ uint32_t mst_plan_slots(const struct mst_plan_cfg *cfg)
 {
 	if (cfg->options->slots != 0)
 		return cfg->options->slots;
-	return cfg->transport->maps ? 2
-				    : mst_policy_slots(&cfg->terms->policy, cfg->options->workers);
+	return mst_networks_map(cfg->networks)
+		       ? 2
+		       : mst_policy_slots(&cfg->terms->policy, cfg->options->workers);
 }
 
 struct mst_lanes mst_plan_lanes(const struct mst_lane_layout *l)
@@ -56,15 +57,21 @@ struct mst_lanes mst_plan_lanes(const struct mst_lane_layout *l)
 
 /* ---- what leader and followers have in common ---- */
 
-/* Servers that share memory with their workers run on one host. They share its processors, unless
- * the user gave each its own. Over other transports each server may have a host to itself. If there
+/* Is all of the job on this host? */
+static bool is_together(const struct mst_plan_cfg *cfg)
+{
+	return cfg->networks->count == 1 && mst_networks_map(cfg->networks);
+}
+
+/* Servers that share memory with all their workers run on one host. They share its processors,
+ * unless the user gave each its own. Otherwise each server may have a host to itself. If there
  * are more servers than processors, all use all: with one thread each, a processor would be idle
  * when some have finished. */
 static uint32_t cores_of(const struct mst_plan_cfg *cfg, uint32_t index, uint32_t servers)
 {
 	uint32_t cores = cfg->cores;
 
-	if (!cfg->transport->maps || strcmp(cfg->options->cpus, "auto") != 0 || servers > cores)
+	if (!is_together(cfg) || strcmp(cfg->options->cpus, "auto") != 0 || servers > cores)
 		return cores;
 	return cores / servers + (index < cores % servers);
 }
@@ -108,8 +115,6 @@ static uint64_t outbound_max(const struct mst_plan *plan, uint32_t servers)
 	return servers == 1 || server_link < record ? record : server_link;
 }
 
-/* Over a transport that maps, all of the job's processes are on this host; otherwise a server may
- * have a host to itself. */
 static uint32_t pauses_of(const struct mst_plan_cfg *cfg, const struct mst_plan *plan,
 			  uint32_t servers)
 {
@@ -117,15 +122,16 @@ static uint32_t pauses_of(const struct mst_plan_cfg *cfg, const struct mst_plan 
 
 	if (cfg->options->spin_pauses != 0)
 		return cfg->options->spin_pauses;
-	return mst_spin_pauses_of(cfg->transport->maps ? processes : 1, cfg->processors);
+	return mst_spin_pauses_of(is_together(cfg) ? processes : 1, cfg->processors);
 }
 
 static void plan_net(const struct mst_plan_cfg *cfg, struct mst_plan *plan, uint32_t servers)
 {
-	plan->server.transport = cfg->transport;
+	plan->server.transport = mst_networks_transport(cfg->networks);
 	plan->server.net = (struct mst_net_cfg){ .outbound_max = outbound_max(plan, servers),
 						 .lanes = mst_plan_lanes(&plan->layout),
 						 .fabric = &cfg->terms->fabric,
+						 .networks = cfg->networks,
 						 .spin_pauses = pauses_of(cfg, plan, servers),
 						 .spin_yields = cfg->options->spin_yields };
 }
@@ -168,8 +174,8 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.buffers = o->buffers,
 		.history = workers_own ? o->history : 0,
 		.catch_up = workers_own ? o->catch_up : 0,
-		.in_place = cfg->transport->maps,
-		.sent = !cfg->transport->maps,
+		.in_place = mst_networks_map(cfg->networks),
+		.sent = !mst_networks_map(cfg->networks),
 		.owner = workers_own ? MUSTER_WORKERS_OWN : MUSTER_SERVERS_OWN,
 		.rule = cfg->terms->policy.rule,
 		.controller = cfg->terms->policy.controller,

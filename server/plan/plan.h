@@ -32,8 +32,8 @@ int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out,
 struct mst_plan_cfg {
 	const struct mst_server_options *options; /* as given to this server */
 	const struct mst_terms *terms;
-	const struct mst_transport *transport;
-	uint32_t cores;      /* for the data side's threads */
+	const struct mst_networks *networks; /* that workers may come over */
+	uint32_t cores;                      /* for the data side's threads */
 	uint32_t processors; /* that this process may use: for how it waits; 0: not known */
 };
 

@@ -26,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/session/network_choice.h"
 #include "common/base/clock.h"
 #include "common/kernels/commit.h"
 #include "common/transport/transport.h"
@@ -33,10 +34,14 @@
 
 #define NOTES_MAX (1u << 19) /* later ones are lost */
 
-const struct mst_transport *__real_mst_transport_find(const char *scheme);
-const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
-const struct mst_transport *__real_mst_transport_of(const char *address);
-const struct mst_transport *__wrap_mst_transport_of(const char *address);
+const struct mst_transport *__real_mst_networks_transport(const struct mst_networks *n);
+const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n);
+/* Not in a server. */
+int __attribute__((weak))
+__real_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+			       const struct mst_transport **out, struct mst_reason *why);
+int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+				   const struct mst_transport **out, struct mst_reason *why);
 bool __real_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
 bool __wrap_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
 
@@ -165,14 +170,19 @@ static const struct mst_transport *between(const struct mst_transport *t)
 	return t == real ? &probe : t;
 }
 
-const struct mst_transport *__wrap_mst_transport_find(const char *scheme)
+const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n)
 {
-	return between(__real_mst_transport_find(scheme));
+	return between(__real_mst_networks_transport(n));
 }
 
-const struct mst_transport *__wrap_mst_transport_of(const char *address)
+int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+				   const struct mst_transport **out, struct mst_reason *why)
 {
-	return between(__real_mst_transport_of(address));
+	int rc = __real_mst_network_choice_take(c, welcome, out, why);
+
+	if (rc == 0)
+		*out = between(*out);
+	return rc;
 }
 
 /* ---- the sum ---- */

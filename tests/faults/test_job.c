@@ -113,7 +113,7 @@ static bool job_open(struct faulty_job *j)
 {
 	struct mst_plane_cfg cfg = { .options = &j->options,
 				     .stream = &mst_plain,
-				     .transport = &mst_shm };
+				     .networks = &(struct mst_networks){ 1, { &mst_shm }, false } };
 	struct mst_reason why = { "" };
 
 	*j = (struct faulty_job){ 0 };

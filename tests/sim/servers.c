@@ -271,10 +271,12 @@ static void serve(struct sim_server *s)
 
 static void run_server(struct sim_server *s)
 {
+	static const struct mst_networks near = { 1, { &sim_near }, false },
+					 far = { 1, { &sim_far }, false };
 	struct mst_plane_cfg cfg = { .options = &s->options,
 				     .stream = &sim_stream,
 				     .archive = archives_of(s->number, s->process),
-				     .transport = the_plan->far ? &sim_far : &sim_near };
+				     .networks = the_plan->far ? &far : &near };
 	struct mst_reason why;
 
 	if (s->number > 0)

@@ -417,7 +417,7 @@ ENVIRONMENT = [
     ("MUSTER_RANK=-2", 1, 'MUSTER_RANK is "-2"', "0 or more"),
     ("MUSTER_RANK=99999999999", 1, "MUSTER_RANK", "0 or more"),
     ("MUSTER_LOG=loud", 1, 'MUSTER_LOG is "loud"', "error, warn, info or debug"),
-    ("MUSTER_TRANSPORT=ucx", 1, 'MUSTER_TRANSPORT is "ucx"', "auto, shm, verbs and tcp"),
+    ("MUSTER_TRANSPORT=ucx", 1, 'MUSTER_TRANSPORT: "ucx"', "auto|shm|verbs|tcp", "shm,tcp"),
     ("MUSTER_GID_INDEX=x", 1, 'MUSTER_GID_INDEX: "x"', "or auto"),
     ("MUSTER_JOB=" + 80 * "x", 1, "80 characters", "63"),
 ]

@@ -45,6 +45,7 @@ static void open_recording(struct test_job *t)
 void test_job_open(struct test_job *t, const struct mst_transport *transport,
 		   const char *const *settings)
 {
+	const struct mst_networks networks = { 1, { transport }, false };
 	struct mst_reason why;
 
 	*t = (struct test_job){ 0 };
@@ -61,7 +62,7 @@ void test_job_open(struct test_job *t, const struct mst_transport *transport,
 	struct mst_plane_cfg cfg = { .options = &t->options,
 				     .recording = t->recording,
 				     .stream = &mst_plain,
-				     .transport = transport };
+				     .networks = &networks };
 	CU_ASSERT_EQUAL_FATAL(mst_plane_new(&cfg, &t->plane, &why), 0);
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&t->control, NULL, control_main, t), 0);
 }

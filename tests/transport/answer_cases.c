@@ -21,7 +21,7 @@ static void *work(void *arg)
 	struct answer *a = arg;
 
 	pthread_barrier_wait(a->together);
-	a->rc = transport->listener->answer(a->w->listener, &a->request, &a->link, UT_UNREAD);
+	a->rc = acceptor->listener->answer(a->w->listener, &a->request, &a->link, UT_UNREAD);
 	return NULL;
 }
 
@@ -39,7 +39,7 @@ static void answer_all(struct world *w, struct answer *a)
 	}
 	pthread_barrier_wait(&together);
 	for (int i = 0; i < 100; i++)
-		CU_ASSERT_EQUAL(transport->listener->next_request(w->listener, &nobody, UT_UNREAD),
+		CU_ASSERT_EQUAL(acceptor->listener->next_request(w->listener, &nobody, UT_UNREAD),
 				-EAGAIN);
 	for (int i = 0; i < WORLD_PEERS; i++)
 		pthread_join(a[i].thread, NULL);
@@ -70,7 +70,7 @@ static void use(struct world *w, int i, struct mst_link *link)
 
 	w->link[i] = link;
 	CU_ASSERT_PTR_NOT_NULL_FATAL(link);
-	CU_ASSERT_EQUAL_FATAL(transport->attach(w->net, link, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(acceptor->attach(w->net, link, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(peer_hear(w->peer[i]).rc, 0);
 	CU_ASSERT(peer_do(w->peer[i], &put).rc >= 0);
 	CU_ASSERT_EQUAL(world_poll(w, &ev, 1, PEER_WAIT_NS), 1);

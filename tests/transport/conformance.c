@@ -2,11 +2,12 @@
 /*
  * What common/transport/transport.h promises, held against one transport:
  *
- *   test_transport [--OPTION=VALUE ...] SCHEME threads|processes [HASTE]
+ *   test_transport [--OPTION=VALUE ...] SCHEME[,BESIDE] threads|processes [HASTE]
  *
  * The cases are in the files *_cases.c. Threads are there for the thread sanitizer; processes for
  * what only they can do, such as being killed. HASTE is for slow devices: cases that repeat for
  * long do so this much less often. The options are those of networks (fabric.h), for both ends.
+ * With BESIDE the acceptor's net is a joint one of both networks.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -27,7 +28,7 @@ static const struct mst_option table[] = {
 	{ .name = NULL },
 };
 
-const struct mst_transport *transport;
+const struct mst_transport *transport, *acceptor, *other_network;
 bool in_processes;
 uint64_t haste = 1;
 
@@ -88,8 +89,14 @@ static int run(int count, char **operand)
 	in_processes = strcmp(operand[1], "processes") == 0;
 	if (count == 3)
 		haste = strtoul(operand[2], NULL, 10);
-	transport = mst_transport_find(operand[0]);
-	if (transport == NULL) {
+	char *beside = operand[0], *scheme = strsep(&beside, ",");
+
+	transport = acceptor = mst_transport_find(scheme);
+	if (beside != NULL) {
+		acceptor = &mst_joint;
+		other_network = mst_transport_find(beside);
+	}
+	if (transport == NULL || (beside != NULL && other_network == NULL)) {
 		fprintf(stderr, "there is no transport '%s', only " MST_TRANSPORT_SCHEMES "\n",
 			operand[0]);
 		return EXIT_FAILURE;
@@ -119,7 +126,8 @@ int main(int argc, char **argv)
 	if (operand < 0)
 		fprintf(stderr, "%s: %s\n", argv[0], mst_reason_or_errno(&options.why, operand));
 	else if (!may_be(argc - operand, argv + operand))
-		fprintf(stderr, "usage: %s [--OPTION=VALUE ...] SCHEME threads|processes [HASTE]\n",
+		fprintf(stderr,
+			"usage: %s [--OPTION=VALUE ...] SCHEME[,BESIDE] threads|processes [HASTE]\n",
 			argv[0]);
 	else
 		status = run(argc - operand, argv + operand);

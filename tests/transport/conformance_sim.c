@@ -22,6 +22,7 @@
 #define LONG_NS (3600 * MST_SECOND)
 
 const struct mst_transport *transport;
+const struct mst_transport *acceptor, *other_network;
 bool in_processes = true;
 uint64_t haste = 20;
 
@@ -135,7 +136,7 @@ int main(int argc, char **argv)
 	}
 	looked_at = near ? sim_near : sim_far;
 	looked_at.poll = poll_slowly;
-	transport = &looked_at;
+	transport = acceptor = &looked_at;
 	sim_manner.slow_ns = MST_MS / 2;
 	add_cases(put_cases);
 	add_cases(listener_cases);

@@ -47,7 +47,7 @@ static void what_was_put_before_the_end_arrives(void)
 	}
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &hang_up).rc, 0);
 	for (int i = 0; i < 200; i++) { /* time enough to notice the end first */
-		CU_ASSERT_EQUAL(transport->poll(w.net, &ev, 0), 0);
+		CU_ASSERT_EQUAL(acceptor->poll(w.net, &ev, 0), 0);
 		mst_sleep_ns(MST_MS / 4);
 	}
 	for (uint32_t i = 0; i < 4; i++) {
@@ -68,7 +68,7 @@ static void end_of_a_peer_ends_a_wait(void)
 
 	peer_tell(w.peer[0], &nap);
 	peer_tell(w.peer[0], &hang_up);
-	transport->wait(w.net, MST_NEVER);
+	acceptor->wait(w.net, MST_NEVER);
 	CU_ASSERT(mst_now_ns() - begin < PEER_SOON_NS);
 	expect_lost_once(&w, 0, -EPIPE);
 	world_close(&w);
@@ -119,7 +119,7 @@ static void one_that_is_let_in_may_be_freed_unattached(void)
 
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
-	CU_ASSERT_EQUAL_FATAL(transport->listener->answer(w.listener, &request, &link, UT_UNREAD),
+	CU_ASSERT_EQUAL_FATAL(acceptor->listener->answer(w.listener, &request, &link, UT_UNREAD),
 			      0);
 	transport->link_free(link);
 	int rc = peer_hear(w.peer[0]).rc;

@@ -4,7 +4,8 @@
  * a queue, travel a piece at each poll, and are reported sent later still. What others may do with
  * the contract of transport.h it does on purpose, and what they may not, it notices.
  *
- * Its listeners are called "far:@..."; a program that is to dial them wraps mst_transport_of().
+ * Its listeners are called "far:@..."; a program that is to dial
+ * them wraps mst_network_choice_take().
  */
 #ifndef MST_TESTS_TRANSPORT_FAR_H
 #define MST_TESTS_TRANSPORT_FAR_H

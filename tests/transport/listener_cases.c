@@ -15,8 +15,7 @@ static void request_shows_token_and_lanes(void)
 	struct mst_link_request request;
 
 	memset(token, 7, sizeof(token));
-	CU_ASSERT_EQUAL(transport->listener->next_request(w.listener, &request, UT_UNREAD),
-			-EAGAIN);
+	CU_ASSERT_EQUAL(acceptor->listener->next_request(w.listener, &request, UT_UNREAD), -EAGAIN);
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(memcmp(request.token, token, sizeof(token)), 0);
@@ -25,10 +24,10 @@ static void request_shows_token_and_lanes(void)
 	CU_ASSERT_EQUAL(request.lanes.up_credits, 5);
 	CU_ASSERT_EQUAL(request.lanes.down_credits, 9);
 	CU_ASSERT_EQUAL_FATAL(
-		transport->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD), 0);
+		acceptor->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(w.link[0]->lanes.down_bytes, 70000);
 	CU_ASSERT_PTR_NULL(w.link[0]->user);
-	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[0], UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(acceptor->attach(w.net, w.link[0], UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 0);
 	world_close(&w);
 }
@@ -43,7 +42,7 @@ static void one_sent_away_hears_so(void)
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(request.token[0], 8);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, NULL, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(acceptor->listener->answer(w.listener, &request, NULL, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -EACCES);
 	CU_ASSERT_TRUE(world_join(&w, 0, &usual_lanes)); /* it may come again */
 	world_close(&w);
@@ -61,15 +60,15 @@ static void answers_may_come_in_any_order(void)
 		CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request[i]), 0);
 		CU_ASSERT_EQUAL(request[i].token[0], i);
 	}
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[2], &w.link[2], UT_UNREAD),
+	CU_ASSERT_EQUAL(acceptor->listener->answer(w.listener, &request[2], &w.link[2], UT_UNREAD),
 			0);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[0], NULL, UT_UNREAD), 0);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request[1], &w.link[1], UT_UNREAD),
+	CU_ASSERT_EQUAL(acceptor->listener->answer(w.listener, &request[0], NULL, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(acceptor->listener->answer(w.listener, &request[1], &w.link[1], UT_UNREAD),
 			0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -EACCES);
 	for (int i = 1; i < 3; i++) {
 		CU_ASSERT_EQUAL(peer_hear(w.peer[i]).rc, 0);
-		CU_ASSERT_EQUAL(transport->attach(w.net, w.link[i], UT_UNREAD), 0);
+		CU_ASSERT_EQUAL(acceptor->attach(w.net, w.link[i], UT_UNREAD), 0);
 	}
 	world_close(&w);
 }
@@ -79,7 +78,7 @@ static void nobody_there_is_refused(void)
 	struct world w = world_open(&(struct world_cfg){ .peers = 1 });
 	struct peer_command call = world_call(&w, &usual_lanes);
 
-	transport->listener->close(w.listener);
+	acceptor->listener->close(w.listener);
 	w.listener = NULL;
 	CU_ASSERT_EQUAL(peer_do(w.peer[0], &call).rc, -ECONNREFUSED);
 	call.address[0] = 'x'; /* the prefix of no transport */
@@ -97,7 +96,7 @@ static void no_answer_times_out(void)
 	peer_tell(w.peer[0], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -ETIMEDOUT);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD),
+	CU_ASSERT_EQUAL(acceptor->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD),
 			-EPIPE);
 	CU_ASSERT_PTR_NULL(w.link[0]);
 	world_close(&w);
@@ -115,7 +114,7 @@ static void dial_that_is_not_wanted_any_more_ends(void)
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -ECANCELED);
 	CU_ASSERT(mst_now_ns() - begin < call.timeout_ns / 2);
-	CU_ASSERT_EQUAL(transport->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD),
+	CU_ASSERT_EQUAL(acceptor->listener->answer(w.listener, &request, &w.link[0], UT_UNREAD),
 			-EPIPE);
 	world_close(&w);
 }
@@ -146,7 +145,7 @@ static struct mst_origins send_away(struct world *w, int i, uint8_t token)
 	peer_tell(w->peer[i], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(w, &request), 0);
 	CU_ASSERT_EQUAL(request.token[0], token);
-	CU_ASSERT_EQUAL(transport->listener->answer(w->listener, &request, NULL, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(acceptor->listener->answer(w->listener, &request, NULL, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(peer_hear(w->peer[i]).rc, -EACCES);
 	return request.from;
 }
@@ -171,8 +170,7 @@ static void one_who_is_not_expected_is_never_seen(void)
 	while (e.asked == 0 && mst_now_ns() < end) {
 		await_caller(w.listener);
 		CU_ASSERT_EQUAL_FATAL(
-			transport->listener->next_request(w.listener, &request, UT_UNREAD),
-			-EAGAIN);
+			acceptor->listener->next_request(w.listener, &request, UT_UNREAD), -EAGAIN);
 	}
 	CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, -EACCES);
 	struct mst_origins from = send_away(&w, 0, 9);
@@ -207,14 +205,14 @@ static void links_max_is_kept(void)
 	peer_tell(w.peer[1], &call);
 	CU_ASSERT_EQUAL_FATAL(world_next_request(&w, &request), 0);
 	CU_ASSERT_EQUAL_FATAL(
-		transport->listener->answer(w.listener, &request, &w.link[1], UT_UNREAD), 0);
-	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[1], UT_UNREAD), -ENOSPC);
+		acceptor->listener->answer(w.listener, &request, &w.link[1], UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(acceptor->attach(w.net, w.link[1], UT_UNREAD), -ENOSPC);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[1]).rc, 0);
 	struct mst_dial dial = { .address = w.listener->address, .timeout_ns = PEER_WAIT_NS };
-	CU_ASSERT_EQUAL(transport->dial(w.net, &dial, &link, UT_UNREAD), -ENOSPC);
+	CU_ASSERT_EQUAL(acceptor->dial(w.net, &dial, &link, UT_UNREAD), -ENOSPC);
 	/* There is room again when the first is detached; it may be freed later. */
 	transport->detach(w.link[0]);
-	CU_ASSERT_EQUAL(transport->attach(w.net, w.link[1], UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(acceptor->attach(w.net, w.link[1], UT_UNREAD), 0);
 	transport->link_free(w.link[0]);
 	w.link[0] = NULL;
 	world_close(&w);
@@ -267,10 +265,10 @@ static void a_failure_says_nothing_of_another(void)
 	struct mst_link_request request;
 	struct mst_link *link = NULL;
 
-	CU_ASSERT_EQUAL(transport->listener->next_request(w.listener, &request, &why), -EAGAIN);
+	CU_ASSERT_EQUAL(acceptor->listener->next_request(w.listener, &request, &why), -EAGAIN);
 	CU_ASSERT_STRING_EQUAL(why.text, "");
 	mst_reason_set(&why, "what another has said");
-	CU_ASSERT_EQUAL(transport->dial(w.net, &dial, &link, &why), -EINVAL);
+	CU_ASSERT_EQUAL(acceptor->dial(w.net, &dial, &link, &why), -EINVAL);
 	CU_ASSERT_PTR_NULL(link);
 	CU_ASSERT_PTR_NULL(strstr(why.text, "another"));
 	world_close(&w);

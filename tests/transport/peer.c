@@ -77,7 +77,7 @@ static int storm_send(const struct storm *s, uint64_t i, uint32_t credits)
 static int storm_receive(const struct storm *s, uint64_t *received, uint32_t credits)
 {
 	struct mst_net_event ev[4];
-	int n = s->link->ops->poll(s->net, ev, credits < 4 ? (int)credits : 4);
+	int n = s->net->ops->poll(s->net, ev, credits < 4 ? (int)credits : 4);
 
 	for (int i = 0; i < n; i++) {
 		if (ev[i].kind == MST_LOST)
@@ -109,7 +109,7 @@ int storm(const struct storm *s)
 		/* Nothing rings when credits come back, so a side that lacks them looks again
 		 * soon. */
 		if (before == sent + received)
-			s->link->ops->wait(s->net, sent < s->count ? MST_MS : 100 * MST_MS);
+			s->net->ops->wait(s->net, sent < s->count ? MST_MS : 100 * MST_MS);
 		if (mst_now_ns() > give_up)
 			return -ETIME;
 	}

@@ -22,7 +22,7 @@ static struct peer_command put_order(size_t offset, size_t bytes, uint64_t seed,
 static void give_credits_back(struct world *w)
 {
 	if (!transport->maps)
-		transport->wait(w->net, MST_MS);
+		acceptor->wait(w->net, MST_MS);
 }
 
 static int peer_put_with_credit(struct world *w, const struct peer_command *c)
@@ -43,8 +43,8 @@ static int notify_with_credit(struct world *w, size_t bytes, uint64_t seed, uint
 	int rc = world_notify(w, 0, bytes, seed, imm);
 
 	while (rc == -EAGAIN && !transport->maps && mst_now_ns() < end) {
-		(void)transport->poll(w->net, &none, 0);
-		transport->wait(w->net, MST_MS);
+		(void)acceptor->poll(w->net, &none, 0);
+		acceptor->wait(w->net, MST_MS);
 		rc = world_notify(w, 0, bytes, seed, imm);
 	}
 	return rc;
@@ -262,7 +262,7 @@ static void aligned_word_is_never_torn(void)
 
 	do { /* until this end has seen it change: it may have stood still meanwhile */
 		peer_tell(w.peer[0], &c);
-		while (transport->poll(w.net, &ev, 1) == 0) {
+		while (acceptor->poll(w.net, &ev, 1) == 0) {
 			uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
 			torn += seen != (seen & 0xff) * UINT64_C(0x0101010101010101);
 			changes += seen != last;
@@ -444,7 +444,7 @@ static void no_link_starves_another(void)
 	}
 	await_words(&w, 24);
 	for (int k = 0; k < 6; k++) { /* one at a time: each link twice in any six */
-		CU_ASSERT_EQUAL_FATAL(transport->poll(w.net, &ev, 1), 1);
+		CU_ASSERT_EQUAL_FATAL(acceptor->poll(w.net, &ev, 1), 1);
 		for (int i = 0; i < 3; i++)
 			from[i] += ev.link == w.link[i];
 	}

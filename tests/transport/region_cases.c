@@ -111,8 +111,8 @@ static void a_source_comes_back_unasked(void)
 
 	CU_ASSERT(transport->put(w.link[0], &put) >= 0);
 	while (atomic_load(&r->lent) > 0 && mst_now_ns() < end) {
-		CU_ASSERT_EQUAL(transport->poll(w.net, &ev, 1), 0);
-		transport->wait(w.net, MST_MS);
+		CU_ASSERT_EQUAL(acceptor->poll(w.net, &ev, 1), 0);
+		acceptor->wait(w.net, MST_MS);
 	}
 	CU_ASSERT_EQUAL(mst_region_unregister(r, UT_UNREAD), 0);
 	world_close(&w);
@@ -301,10 +301,10 @@ static void what_is_exported_is_written_until_it_is_detached(void)
 		CU_ASSERT_TRUE_FATAL(world_let_in(&w, 0, &call));
 		for (int k = 0; k < 3 * i && world_put(&w, 0, 65536, 30) == 1; k++)
 			continue;
-		(void)transport->poll(w.net, &ev, 1);
+		(void)acceptor->poll(w.net, &ev, 1);
 		peer_tell(w.peer[0], &leave);
 		for (int k = 0; k < 10 && world_put(&w, 0, 65536, 30) == 1; k++)
-			(void)transport->poll(w.net, &ev, 1);
+			(void)acceptor->poll(w.net, &ev, 1);
 		CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 0);
 		while (ev.kind != MST_LOST)
 			CU_ASSERT_EQUAL_FATAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
@@ -396,8 +396,8 @@ static int look_in_child(struct mst_net *net, uint8_t *own)
 	struct mst_region *none;
 	bool fine = pattern_is(own, OWN_BYTES, 12);
 
-	if (transport->disown != NULL)
-		transport->disown(net);
+	if (acceptor->disown != NULL)
+		acceptor->disown(net);
 	fine &= mst_region_register(&net->domain, own, 4096, &none, UT_UNREAD) == -EPERM;
 	memset(own, 'c', OWN_BYTES);
 	return fine ? 0 : 1;

@@ -88,12 +88,90 @@ static void a_path_that_cannot_be_is_known(void)
 		CU_ASSERT_FALSE(mst_path_is_sane(&bad[i]));
 }
 
+/* ---- several networks ---- */
+
+static void networks_are_read_in_their_order(void)
+{
+	static const struct {
+		const char *text, *shown;
+		bool optional;
+	} rows[] = {
+		{ "auto", "shm,verbs,tcp", true },
+		{ "tcp", "tcp", false },
+		{ "tcp,shm", "shm,tcp", false },
+		{ "verbs,tcp,shm", "shm,verbs,tcp", false },
+	};
+	char text[MST_NETWORKS_TEXT_LEN];
+	struct mst_networks n;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		CU_ASSERT_EQUAL(mst_networks_read(rows[i].text, &n, &why), 0);
+		CU_ASSERT_STRING_EQUAL(mst_networks_text(&n, text), rows[i].shown);
+		CU_ASSERT_EQUAL(n.optional, rows[i].optional);
+	}
+}
+
+static void what_names_no_networks_is_einval_and_quoted(void)
+{
+	static const char *const bad[] = { "",        "ucx",     "shm,",     ",tcp", "shm,,tcp",
+					   "tcp,tcp", "shm tcp", "auto,tcp", "SHM",  "tcpx" };
+	struct mst_networks n;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		CU_ASSERT_EQUAL(mst_networks_read(bad[i], &n, &why), -EINVAL);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, bad[i]));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "auto|" MST_TRANSPORT_SCHEMES));
+	}
+}
+
+static void a_list_of_addresses_has_one_for_each_network(void)
+{
+	static const char *const list = "/run/user/0/muster/7|tcp:10.0.0.1:4711,[fd00::1]:4711";
+	char address[MST_ADDRESS_LEN], text[MST_NETWORKS_TEXT_LEN];
+	struct mst_networks n;
+
+	CU_ASSERT(mst_transport_address(&mst_shm, list, address));
+	CU_ASSERT_STRING_EQUAL(address, "/run/user/0/muster/7");
+	CU_ASSERT(mst_transport_address(&mst_tcp, list, address));
+	CU_ASSERT_STRING_EQUAL(address, "tcp:10.0.0.1:4711,[fd00::1]:4711");
+	CU_ASSERT_FALSE(mst_transport_address(&mst_verbs, list, address));
+	CU_ASSERT_FALSE(mst_transport_address(&mst_tcp, "", address));
+	CU_ASSERT_EQUAL(mst_networks_read("auto", &n, &why), 0);
+	mst_networks_keep(&n, list);
+	CU_ASSERT_STRING_EQUAL(mst_networks_text(&n, text), "shm,tcp");
+	mst_networks_keep(&n, "tcp:10.0.0.2:1");
+	CU_ASSERT_STRING_EQUAL(mst_networks_text(&n, text), "tcp");
+	mst_networks_keep(&n, "verbs:10.0.0.2:1");
+	CU_ASSERT_PTR_NULL(mst_networks_transport(&n));
+}
+
+static void one_network_is_opened_by_itself(void)
+{
+	struct mst_networks n;
+
+	CU_ASSERT_EQUAL(mst_networks_read("verbs", &n, &why), 0);
+	CU_ASSERT_PTR_EQUAL(mst_networks_transport(&n), &mst_verbs);
+	CU_ASSERT_FALSE(mst_networks_map(&n));
+	CU_ASSERT(mst_networks_share(&n, "shm,verbs"));
+	CU_ASSERT_FALSE(mst_networks_share(&n, "shm,tcp"));
+	CU_ASSERT_EQUAL(mst_networks_read("shm,tcp", &n, &why), 0);
+	CU_ASSERT_PTR_EQUAL(mst_networks_transport(&n), &mst_joint);
+	CU_ASSERT(mst_networks_map(&n));
+}
+
 static CU_TestInfo cases[] = {
 	{ "schemes are those of the transports", schemes_are_those_of_the_transports },
 	{ "what is not typed is the default", what_is_not_typed_is_the_default },
 	{ "a variable is read as the option is", a_variable_is_read_as_the_option_is },
 	{ "a path that is told is followed", a_path_that_is_told_is_followed },
 	{ "a path that cannot be is known", a_path_that_cannot_be_is_known },
+	{ "networks are read in their order", networks_are_read_in_their_order },
+	{ "what names no networks is -EINVAL, and quoted",
+	  what_names_no_networks_is_einval_and_quoted },
+	{ "a list of addresses has one for each network",
+	  a_list_of_addresses_has_one_for_each_network },
+	{ "one network is opened by itself, several by a joint net",
+	  one_network_is_opened_by_itself },
 	CU_TEST_INFO_NULL,
 };
 

@@ -16,7 +16,7 @@ static uint64_t wait_took_ns(struct world *w, uint64_t timeout_ns, int *rc)
 {
 	uint64_t begin = mst_now_ns();
 
-	*rc = transport->wait(w->net, timeout_ns);
+	*rc = acceptor->wait(w->net, timeout_ns);
 	return mst_now_ns() - begin;
 }
 
@@ -68,9 +68,9 @@ static void put_wakes_the_acceptor(void)
 		uint64_t began_ns = mst_now_ns();
 		peer_tell(w.peer[0], &c);
 		peer_tell(w.peer[0], &up);
-		rc = transport->wait(w.net, MST_NEVER);
+		rc = acceptor->wait(w.net, MST_NEVER);
 		CU_ASSERT(rc == 0 && ended_in_time(began_ns));
-		CU_ASSERT_EQUAL(transport->poll(w.net, &ev, 1), 1);
+		CU_ASSERT_EQUAL(acceptor->poll(w.net, &ev, 1), 1);
 		peer_hear(w.peer[0]);
 		CU_ASSERT_EQUAL(peer_hear(w.peer[0]).rc, 1);
 	}
@@ -107,8 +107,8 @@ static void no_wake_up_is_lost(void)
 	for (uint64_t i = 0; i < echo.count; i++) {
 		uint64_t begin = mst_now_ns();
 		CU_ASSERT_EQUAL_FATAL(transport->put(w.link[0], &put), 1);
-		while (transport->poll(w.net, &ev, 1) == 0)
-			transport->wait(w.net, MST_NEVER);
+		while (acceptor->poll(w.net, &ev, 1) == 0)
+			acceptor->wait(w.net, MST_NEVER);
 		CU_ASSERT_EQUAL_FATAL(ev.kind, MST_ARRIVED);
 		late += mst_now_ns() - begin >= late_ns;
 	}
@@ -119,7 +119,7 @@ static void no_wake_up_is_lost(void)
 
 static void wake(void *net)
 {
-	transport->wake(net);
+	acceptor->wake(net);
 }
 
 static void wake_ends_the_present_wait(void)
@@ -128,7 +128,7 @@ static void wake_ends_the_present_wait(void)
 	uint64_t began_ns = mst_now_ns();
 
 	later(NAP, wake, w.net);
-	CU_ASSERT_EQUAL(transport->wait(w.net, MST_NEVER), 0);
+	CU_ASSERT_EQUAL(acceptor->wait(w.net, MST_NEVER), 0);
 	CU_ASSERT(ended_in_time(began_ns));
 	later_end();
 	world_close(&w);
@@ -139,8 +139,8 @@ static void wake_ends_the_next_wait_only(void)
 	struct world w = world_of_one();
 	int rc;
 
-	transport->wake(w.net);
-	transport->wake(w.net);
+	acceptor->wake(w.net);
+	acceptor->wake(w.net);
 	CU_ASSERT(wait_took_ns(&w, MST_NEVER, &rc) < SOON);
 	CU_ASSERT(wait_took_ns(&w, 60 * MST_MS, &rc) >= 60 * MST_MS);
 	world_close(&w);
@@ -152,7 +152,7 @@ static void on_alarm(int signal_number)
 {
 	(void)signal_number;
 	if (net_to_wake != NULL)
-		transport->wake(net_to_wake);
+		acceptor->wake(net_to_wake);
 }
 
 /* Lets SIGALRM come every NAP: the first may come before a busy host begins the wait. */
@@ -171,7 +171,7 @@ static void signal_ends_a_wait(void)
 	uint64_t began_ns = mst_now_ns();
 
 	set_alarm(NULL);
-	CU_ASSERT_EQUAL(transport->wait(w.net, PEER_LOOK_NS), -EINTR);
+	CU_ASSERT_EQUAL(acceptor->wait(w.net, PEER_LOOK_NS), -EINTR);
 	ualarm(0, 0);
 	CU_ASSERT(ended_in_time(began_ns));
 	world_close(&w);
@@ -189,7 +189,7 @@ static void handler_that_goes_ends_a_wait(void)
 		ualarm(0, 0);
 		sigaction(SIGALRM, &once, NULL);
 		ualarm((useconds_t)(NAP / 1000), 0);
-		rc = transport->wait(w.net, 4 * MST_SECOND);
+		rc = acceptor->wait(w.net, 4 * MST_SECOND);
 		CU_ASSERT(rc == 0 || rc == -EINTR);
 	}
 	CU_ASSERT_EQUAL(rc, -EINTR);
@@ -248,16 +248,16 @@ static void net_sleeps_for_links_of_both_kinds(void)
 				 .lanes = usual_lanes,
 				 .timeout_ns = PEER_WAIT_NS };
 	peer_tell(w.peer[1], &let);
-	CU_ASSERT_EQUAL_FATAL(transport->dial(w.net, &dial, &w.link[1], UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(acceptor->dial(w.net, &dial, &w.link[1], UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(peer_hear(w.peer[1]).rc, 0);
 	for (int i = 0; i < 4; i++) {
 		struct peer *p = w.peer[i % 2];
 		uint64_t began_ns = mst_now_ns();
 		peer_tell(p, &nap);
 		peer_tell(p, &put);
-		CU_ASSERT_EQUAL(transport->wait(w.net, MST_NEVER), 0);
+		CU_ASSERT_EQUAL(acceptor->wait(w.net, MST_NEVER), 0);
 		CU_ASSERT(ended_in_time(began_ns));
-		CU_ASSERT_EQUAL(transport->poll(w.net, &ev, 1), 1);
+		CU_ASSERT_EQUAL(acceptor->poll(w.net, &ev, 1), 1);
 		CU_ASSERT_PTR_EQUAL(ev.link, w.link[i % 2]);
 		peer_hear(p);
 		CU_ASSERT_EQUAL(peer_hear(p).rc, 1);

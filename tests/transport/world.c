@@ -9,11 +9,32 @@
 
 const struct mst_lanes usual_lanes = { 65536, 65536, 4, 4 };
 
+/* A net that has links of two networks waits in another way than one that has them of one. */
+static void join_other(struct world *w)
+{
+	struct peer_command call = world_call(w, &usual_lanes);
+	struct mst_link_request request;
+
+	CU_ASSERT_FATAL(mst_transport_address(other_network, w->listener->address, call.address));
+	peer_tell(w->other_peer, &call);
+	CU_ASSERT_EQUAL_FATAL(world_next_request(w, &request), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		acceptor->listener->answer(w->listener, &request, &w->other_link, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(acceptor->attach(w->net, w->other_link, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(peer_hear(w->other_peer).rc, 0);
+}
+
 struct world world_open(const struct world_cfg *cfg)
 {
+	/* What peers map is published first. */
+	bool first = other_network == NULL || !other_network->maps;
+	const struct mst_networks two = {
+		2, { first ? transport : other_network, first ? other_network : transport }, false
+	};
 	struct mst_net_cfg net = { .published_bytes = cfg->published_bytes,
 				   .outbound_max = cfg->outbound_max,
 				   .fabric = &peer_fabric,
+				   .networks = &two,
 				   .links_max = cfg->links_max ? cfg->links_max
 							       : (uint32_t)cfg->peers,
 				   .look_ns = PEER_LOOK_NS_OF(transport),
@@ -25,9 +46,13 @@ struct world world_open(const struct world_cfg *cfg)
 	 * link. */
 	for (int i = 0; i < cfg->peers; i++)
 		w.peer[i] = peer_start(transport, in_processes);
-	CU_ASSERT_EQUAL_FATAL(transport->net_open(&net, &w.net, UT_UNREAD), 0);
+	if (other_network != NULL)
+		w.other_peer = peer_start(other_network, in_processes);
+	CU_ASSERT_EQUAL_FATAL(acceptor->net_open(&net, &w.net, UT_UNREAD), 0);
 	peer_tester = w.net;
-	CU_ASSERT_EQUAL_FATAL(transport->listener->open(w.net, &w.listener, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(acceptor->listener->open(w.net, &w.listener, UT_UNREAD), 0);
+	if (other_network != NULL)
+		join_other(&w);
 	return w;
 }
 
@@ -39,12 +64,18 @@ void world_close(struct world *w)
 		transport->detach(w->link[i]);
 		transport->link_free(w->link[i]);
 	}
-	transport->listener->close(w->listener);
+	if (w->other_link != NULL) {
+		acceptor->detach(w->other_link);
+		acceptor->link_free(w->other_link);
+	}
+	acceptor->listener->close(w->listener);
 	peer_tester = NULL;
-	transport->net_close(w->net);
+	acceptor->net_close(w->net);
 	for (int i = 0; i < WORLD_PEERS; i++)
 		if (w->peer[i] != NULL)
 			peer_end(w->peer[i]);
+	if (w->other_peer != NULL)
+		peer_end(w->other_peer);
 }
 
 struct peer_command world_call(const struct world *w, const struct mst_lanes *lanes)
@@ -53,18 +84,18 @@ struct peer_command world_call(const struct world *w, const struct mst_lanes *la
 		.order = PEER_DIAL, .token = 7, .lanes = *lanes, .timeout_ns = PEER_WAIT_NS
 	};
 
-	memcpy(c.address, w->listener->address, sizeof(c.address));
+	CU_ASSERT_FATAL(mst_transport_address(transport, w->listener->address, c.address));
 	return c;
 }
 
 int world_next_request(struct world *w, struct mst_link_request *out)
 {
 	uint64_t begin = mst_now_ns();
-	int rc = transport->listener->next_request(w->listener, out, UT_UNREAD);
+	int rc = acceptor->listener->next_request(w->listener, out, UT_UNREAD);
 
 	while (rc == -EAGAIN && mst_now_ns() - begin < PEER_WAIT_NS) {
 		await_caller(w->listener);
-		rc = transport->listener->next_request(w->listener, out, UT_UNREAD);
+		rc = acceptor->listener->next_request(w->listener, out, UT_UNREAD);
 	}
 	return rc;
 }
@@ -83,9 +114,9 @@ bool world_let_in(struct world *w, int i, const struct peer_command *call)
 	peer_tell(w->peer[i], call);
 	int rc = world_next_request(w, &request);
 	if (rc == 0)
-		rc = transport->listener->answer(w->listener, &request, &w->link[i], UT_UNREAD);
+		rc = acceptor->listener->answer(w->listener, &request, &w->link[i], UT_UNREAD);
 	if (rc == 0)
-		rc = transport->attach(w->net, w->link[i], UT_UNREAD);
+		rc = acceptor->attach(w->net, w->link[i], UT_UNREAD);
 	CU_ASSERT_EQUAL(rc, 0);
 	int dialled = peer_hear(w->peer[i]).rc;
 	CU_ASSERT_EQUAL(dialled, 0);
@@ -106,10 +137,10 @@ int world_poll(struct world *w, struct mst_net_event *ev, int count, uint64_t ti
 	int got = 0;
 
 	while (got < count && mst_now_ns() - begin < timeout_ns) {
-		int n = transport->poll(w->net, ev + got, count - got);
+		int n = acceptor->poll(w->net, ev + got, count - got);
 		got += n;
 		if (n == 0)
-			transport->wait(w->net, 20 * MST_MS);
+			acceptor->wait(w->net, 20 * MST_MS);
 	}
 	return got;
 }

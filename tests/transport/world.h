@@ -12,6 +12,9 @@
 #define WORLD_PEERS 3
 
 extern const struct mst_transport *transport;
+/* That of the world's net: the same, or mst_joint with `transport` and another network, over which
+ * a further peer is joined that says nothing. */
+extern const struct mst_transport *acceptor, *other_network;
 extern bool in_processes;
 extern uint64_t haste; /* cases that repeat for long do so this much less often */
 
@@ -21,6 +24,8 @@ struct world {
 	struct mst_link_listener *listener;
 	struct peer *peer[WORLD_PEERS];
 	struct mst_link *link[WORLD_PEERS]; /* NULL: none */
+	struct peer *other_peer;            /* NULL: there is no other network */
+	struct mst_link *other_link;
 };
 
 struct world_cfg {

@@ -80,8 +80,11 @@ static void kernels_choose(const struct measurements *all, struct mst_bench_cell
 static void pauses_choose(const struct mst_bench_line *line, struct mst_bench_cell *cell)
 {
 	const struct mst_server_options *o = &line->options.server;
-	const struct mst_transport *transport = mst_transport_find(mst_server_options_scheme(o));
-	bool together = transport != NULL && transport->maps;
+	struct mst_networks networks;
+	struct mst_reason why;
+
+	(void)mst_server_options_networks(o, &networks, &why); /* checked */
+	bool together = networks.count == 1 && mst_networks_map(&networks);
 
 	cell->pauses = o->spin_pauses != 0
 			       ? o->spin_pauses

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/bench/print.h"
+#include "common/transport/transport.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -24,7 +25,12 @@ static const char *const type_names[] = {
 
 static const char *transport_name(const struct mst_bench_line *line)
 {
-	return mst_server_options_scheme(&line->options.server);
+	static char text[MST_NETWORKS_TEXT_LEN];
+	struct mst_networks networks;
+	struct mst_reason why;
+
+	(void)mst_server_options_networks(&line->options.server, &networks, &why); /* checked */
+	return mst_networks_text(&networks, text);
 }
 
 /* GB/s, 10^9 bytes; bytes per ns is just that. */

@@ -186,6 +186,18 @@ static int enter(struct mst_shm_link *l, const struct mst_dial *dial, uint64_t d
 	return 0;
 }
 
+int mst_shm_reaches(const char *address, struct mst_reason *why)
+{
+	mst_reason_clear(why);
+	if (access(address, W_OK) == 0)
+		return 0;
+	return mst_reason_fail(
+		why, -ECONNREFUSED,
+		"this process sees no listener %.110s (%s): it is on another host than "
+		"the server, or in a container without that directory",
+		address, strerror(errno));
+}
+
 int mst_shm_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link **out,
 		 struct mst_reason *why)
 {

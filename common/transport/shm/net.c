@@ -292,6 +292,16 @@ static int net_arm(struct mst_net *n)
 	return net->epoll;
 }
 
+static uint32_t net_links(const struct mst_net *n)
+{
+	return ((const struct mst_shm_net *)n)->link_count;
+}
+
+static bool net_ready(struct mst_net *n)
+{
+	return has_work(n);
+}
+
 /* Counts descriptors. A link needs its socket, and those by which its ends wait and notify; a net
  * needs its memory, epoll, and the one that wakes it. */
 static void claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
@@ -313,6 +323,7 @@ const struct mst_transport mst_shm = {
 	.listener = &mst_shm_listener,
 	.net_open = net_open,
 	.net_close = net_close,
+	.reaches = mst_shm_reaches,
 	.dial = mst_shm_dial,
 	.attach = mst_shm_attach,
 	.detach = net_detach,
@@ -323,6 +334,8 @@ const struct mst_transport mst_shm = {
 	.wait = net_wait,
 	.wake = net_wake,
 	.arm = net_arm,
+	.links = net_links,
+	.ready = net_ready,
 	.view = mst_shm_link_view,
 	.claim = claim,
 };

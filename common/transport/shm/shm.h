@@ -276,6 +276,7 @@ void mst_shm_net_ignore(struct mst_shm_net *net, const struct mst_shm_link *l);
 extern const struct mst_link_listener_ops mst_shm_listener;
 /* Descriptors that a listener has open, at most. */
 uint32_t mst_shm_listener_descriptors(void);
+int mst_shm_reaches(const char *address, struct mst_reason *why);
 int mst_shm_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
 		 struct mst_reason *why);
 

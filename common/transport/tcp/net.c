@@ -59,18 +59,20 @@ static int open_ios(struct mst_tcp_net *net, struct mst_reason *why)
 	return rc;
 }
 
+/* Memory of its own, or of the net that published it first. */
 static int publish(struct mst_tcp_net *net, struct mst_reason *why)
 {
-	int rc;
+	int rc = 0;
 
 	if (net->cfg.published_bytes == 0)
 		return 0;
-	rc = mst_tcp_memory_new(net->cfg.published_bytes, false, &net->published, why);
+	if (net->cfg.published == NULL)
+		rc = mst_tcp_memory_new(net->cfg.published_bytes, false, &net->published, why);
 	if (rc != 0)
 		return rc;
-	net->versions = (struct mst_region){ .base = net->published.base,
-					     .bytes = net->published.bytes };
-	net->net.published = net->published.base;
+	net->net.published = net->cfg.published != NULL ? net->cfg.published : net->published.base;
+	net->versions = (struct mst_region){ .base = net->net.published,
+					     .bytes = mst_tcp_round(net->cfg.published_bytes) };
 	net->net.published_bytes = net->cfg.published_bytes;
 	return 0;
 }
@@ -343,6 +345,16 @@ static int net_arm(struct mst_net *n)
 	return net->io[0].epoll;
 }
 
+static uint32_t net_links(const struct mst_net *n)
+{
+	return ((const struct mst_tcp_net *)n)->link_count;
+}
+
+static bool net_ready(struct mst_net *n)
+{
+	return has_work(n);
+}
+
 static int put(struct mst_link *link, const struct mst_put *what)
 {
 	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
@@ -391,6 +403,8 @@ const struct mst_transport mst_tcp = {
 	.wait = net_wait,
 	.wake = mst_tcp_net_wake,
 	.arm = net_arm,
+	.links = net_links,
+	.ready = net_ready,
 	.view = mst_tcp_link_view,
 	.claim = claim,
 };

@@ -5,19 +5,40 @@
 #include <fcntl.h>
 #include <string.h>
 
+#include "common/transport/verbs/library.h"
 #include "common/transport/verbs/verbs.h"
 
-/* librdmacm opens no channel without a device, and says so with an errno of several causes. */
-static int explain(int error, struct mst_reason *why)
+static int count_devices(void)
 {
 	int count = -1;
 	struct ibv_device **list = ibv_get_device_list(&count);
 
 	if (list != NULL)
 		ibv_free_device_list(list);
-	if (count == 0)
-		return mst_reason_fail(why, -ENODEV,
-				       "this host has no RDMA device (muster doctor tells why)");
+	return count;
+}
+
+static int no_device(struct mst_reason *why)
+{
+	return mst_reason_fail(why, -ENODEV,
+			       "this host has no RDMA device (muster doctor tells why)");
+}
+
+int mst_verbs_reaches(const char *address, struct mst_reason *why)
+{
+	(void)address;
+	mst_reason_clear(why);
+	int rc = mst_verbs_library();
+	if (rc != 0)
+		return mst_reason_fail(why, rc, "%s", mst_verbs_library_why());
+	return count_devices() != 0 ? 0 : no_device(why);
+}
+
+/* librdmacm opens no channel without a device, and says so with an errno of several causes. */
+static int explain(int error, struct mst_reason *why)
+{
+	if (count_devices() == 0)
+		return no_device(why);
 	return mst_reason_fail(why, -error,
 			       "the RDMA connection manager is not there (%s): load the module "
 			       "rdma_ucm; a container needs --device=/dev/infiniband",

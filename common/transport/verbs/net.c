@@ -92,6 +92,24 @@ static int open_wait_fds(struct mst_verbs_net *net, struct mst_reason *why)
 	return 0;
 }
 
+/* Memory of its own, or of the net that published it first. */
+static int publish(struct mst_verbs_net *net, struct mst_reason *why)
+{
+	size_t bytes = mst_verbs_round(net->cfg.published_bytes);
+	int rc = 0;
+
+	if (net->cfg.published_bytes == 0)
+		return 0;
+	if (net->cfg.published == NULL)
+		rc = mst_verbs_memory_new(bytes, net->fabric.huge_pages, &net->published, why);
+	if (rc != 0)
+		return rc;
+	net->net.published = net->cfg.published != NULL ? net->cfg.published : net->published.base;
+	net->net.published_bytes = net->cfg.published_bytes;
+	net->versions = (struct mst_region){ .base = net->net.published, .bytes = bytes };
+	return 0;
+}
+
 static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
 {
 	static const struct mst_fabric usual = MST_FABRIC_DEFAULT;
@@ -117,17 +135,12 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct 
 	net->net.domain.ops = &mst_verbs_domain;
 	net->net.domain.ctx = net;
 	rc = open_wait_fds(net, why);
-	if (rc == 0 && cfg->published_bytes > 0)
-		rc = mst_verbs_memory_new(mst_verbs_round(cfg->published_bytes),
-					  net->fabric.huge_pages, &net->published, why);
+	if (rc == 0)
+		rc = publish(net, why);
 	if (rc < 0) {
 		net_close(&net->net);
 		return rc;
 	}
-	net->versions = (struct mst_region){ .base = net->published.base,
-					     .bytes = net->published.bytes };
-	net->net.published = net->published.base;
-	net->net.published_bytes = cfg->published_bytes;
 	*out = &net->net;
 	return 0;
 }
@@ -460,6 +473,16 @@ static int net_arm(struct mst_net *n)
 	return net->epoll;
 }
 
+static uint32_t net_links(const struct mst_net *n)
+{
+	return ((const struct mst_verbs_net *)n)->link_count;
+}
+
+static bool net_ready(struct mst_net *n)
+{
+	return has_work(n);
+}
+
 static int put(struct mst_link *link, const struct mst_put *what)
 {
 	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
@@ -476,6 +499,7 @@ const struct mst_transport mst_verbs = {
 	.listener = &mst_verbs_listener,
 	.net_open = net_open,
 	.net_close = net_close,
+	.reaches = mst_verbs_reaches,
 	.dial = mst_verbs_dial,
 	.attach = mst_verbs_attach,
 	.detach = net_detach,
@@ -486,6 +510,8 @@ const struct mst_transport mst_verbs = {
 	.wait = net_wait,
 	.wake = net_wake,
 	.arm = net_arm,
+	.links = net_links,
+	.ready = net_ready,
 	.view = mst_verbs_link_view,
 	.claim = mst_verbs_claim,
 };

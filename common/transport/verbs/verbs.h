@@ -438,6 +438,7 @@ int mst_verbs_attach(struct mst_net *net, struct mst_link *link, struct mst_reas
 /* The device is no more: every link over it has ended. */
 void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d);
 int mst_verbs_watch(const struct mst_verbs_net *net, int fd);
+int mst_verbs_reaches(const char *address, struct mst_reason *why);
 int mst_verbs_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
 		   struct mst_reason *why);
 

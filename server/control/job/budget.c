@@ -18,11 +18,17 @@
 /* The inbound region is allocated whole. Of the outbound region only what is composed in it needs
  * memory, since results are put from where they are published. Where peers map each other's memory,
  * the outbound region is the peer's inbound region. */
+static bool may_map(const struct mst_server_cfg *cfg)
+{
+	return cfg->net.networks != NULL ? mst_networks_map(cfg->net.networks)
+					 : cfg->transport->maps;
+}
+
 static uint64_t worker_bytes(const struct mst_server_cfg *cfg)
 {
 	const struct mst_lanes *l = &cfg->net.lanes;
 	size_t max = cfg->net.outbound_max;
-	bool less = !cfg->transport->maps && max != 0 && max < l->down_bytes;
+	bool less = !may_map(cfg) && max != 0 && max < l->down_bytes;
 
 	return l->up_bytes + (less ? max : l->down_bytes);
 }

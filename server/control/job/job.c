@@ -102,7 +102,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_re
 {
 	*j = (struct mst_job){
 		.o = cfg->options,
-		.transport = cfg->transport,
+		.networks = *cfg->networks,
 		.front = cfg->front,
 		.cores = cfg->cores,
 		.processors = cfg->processors,
@@ -144,7 +144,7 @@ void mst_job_fini(struct mst_job *j)
 
 static struct mst_plan_cfg plan_cfg(const struct mst_job *j)
 {
-	return (struct mst_plan_cfg){ j->o, &j->terms, j->transport, j->cores, j->processors };
+	return (struct mst_plan_cfg){ j->o, &j->terms, &j->networks, j->cores, j->processors };
 }
 
 void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count)
@@ -168,7 +168,7 @@ void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoin
 
 static void tell_budget(const struct mst_job *j, const struct mst_budget *b, const char *room)
 {
-	char text[3][32];
+	char text[3][32], networks[MST_NETWORKS_TEXT_LEN];
 
 	mst_info("memory: %s for %" PRIu32 " workers, %s for sums and versions, of %s",
 		 mst_memory_text(b->workers * b->worker_bytes, text[0], 32), b->workers,
@@ -179,7 +179,7 @@ static void tell_budget(const struct mst_job *j, const struct mst_budget *b, con
 		return;
 	mst_info("%s: %" PRIu32 " queue pairs and %s registered for each worker, %" PRIu32
 		 " and %s in all; a worker registers %s for this server",
-		 j->transport->scheme, b->worker.queue_pairs,
+		 mst_networks_text(&j->networks, networks), b->worker.queue_pairs,
 		 mst_memory_text(b->worker.bytes, text[0], 32), b->all.queue_pairs,
 		 mst_memory_text(b->all.bytes, text[1], 32),
 		 mst_memory_text(b->far.bytes, text[2], 32));
@@ -267,10 +267,47 @@ static const char *cause(int error, struct mst_reason *why)
 				: mst_limit_failed(error, 0, why);
 }
 
-/* No worker has said yet how long gradients are, so the shortest are assumed. */
-int mst_job_try_listener(const struct mst_job *j, struct mst_reason *why)
+static int try_network(const struct mst_transport *t, const struct mst_net_cfg *cfg,
+		       struct mst_reason *why)
 {
-	const struct mst_transport *t = j->transport;
+	struct mst_link_listener *listener = NULL;
+	struct mst_net *net = NULL;
+	int rc = t->net_open(cfg, &net, why);
+
+	if (rc == 0)
+		rc = t->listener->open(net, &listener, why);
+	if (rc != 0)
+		mst_reason_set(why, "%s", cause(rc, why));
+	t->listener->close(listener);
+	t->net_close(net);
+	return rc;
+}
+
+/* Leaves out what is optional and cannot be. */
+static int try_networks(struct mst_networks *n, const struct mst_net_cfg *cfg,
+			struct mst_reason *why)
+{
+	const struct mst_networks all = *n;
+	int rc = 0;
+
+	n->count = 0;
+	for (uint32_t i = 0; i < all.count; i++) {
+		int error = try_network(all.item[i], cfg, why);
+		if (error == 0)
+			n->item[n->count++] = all.item[i];
+		else if (all.optional)
+			mst_info("workers cannot come over %s: %s", all.item[i]->scheme, why->text);
+		else
+			return mst_reason_fail(why, error, "cannot serve over %s: %s",
+					       all.item[i]->scheme, cause(error, why));
+		rc = error != 0 ? error : rc;
+	}
+	return n->count > 0 ? 0 : rc;
+}
+
+/* No worker has said yet how long gradients are, so the shortest are assumed. */
+int mst_job_try_listener(struct mst_job *j, struct mst_reason *why)
+{
 	struct mst_plan_cfg plan = plan_cfg(j);
 	struct mst_lane_figures shortest = { .elems = 1,
 					     .type_bytes = 2,
@@ -280,28 +317,20 @@ int mst_job_try_listener(const struct mst_job *j, struct mst_reason *why)
 	struct mst_lane_layout layout;
 	mst_lane_layout(&shortest, &layout);
 	struct mst_net_cfg cfg = { .fabric = &j->terms.fabric,
+				   .networks = &j->networks,
 				   .links_max = j->o->workers + j->o->servers - 1,
 				   .lanes = mst_plan_lanes(&layout) };
-	struct mst_descriptors_cfg files = { .transport = t,
+	struct mst_descriptors_cfg files = { .transport = mst_networks_transport(&j->networks),
 					     .net = &cfg,
 					     .workers = j->o->workers,
 					     .peers = j->o->servers - 1,
 					     .tls = mst_server_options_tls(j->o) };
 	struct mst_descriptors need;
-	struct mst_link_listener *listener = NULL;
-	struct mst_net *net = NULL;
 
 	mst_descriptors_of(&files, &need);
 	int rc = mst_descriptors_check(&need, why);
-	if (rc != 0)
-		return rc;
-	rc = t->net_open(&cfg, &net, why);
 	if (rc == 0)
-		rc = t->listener->open(net, &listener, why);
-	if (rc != 0)
-		mst_reason_set(why, "cannot serve over %s: %s", t->scheme, cause(rc, why));
-	t->listener->close(listener);
-	t->net_close(net);
+		rc = try_networks(&j->networks, &cfg, why);
 	return rc == -EADDRINUSE ? -EIO : rc; /* -EADDRINUSE is for the control port alone */
 }
 
@@ -354,7 +383,7 @@ void mst_job_hang_up(struct mst_job *j)
 void mst_job_close(struct mst_job *j)
 {
 	if (j->listener != NULL)
-		j->transport->listener->close(j->listener);
+		mst_job_transport(j)->listener->close(j->listener);
 	mst_server_free(j->server);
 	mst_tensor_table_free(j->tensors);
 	j->tensors = NULL;
@@ -423,8 +452,8 @@ void mst_job_make(void *job)
 
 	int rc = mst_server_new(&j->plan.server, &j->made.server, why);
 	if (rc == 0)
-		rc = j->transport->listener->open(mst_server_net(j->made.server), &j->made.listener,
-						  why);
+		rc = mst_job_transport(j)->listener->open(mst_server_net(j->made.server),
+							  &j->made.listener, why);
 	if (rc != 0)
 		mst_reason_set(why, "%s", cause(rc, why));
 	else
@@ -434,7 +463,7 @@ void mst_job_make(void *job)
 
 static int watch_listener(const struct mst_job *j, struct mst_reason *why)
 {
-	int rc = mst_frontend_watch(j->front, j->transport->listener->fd(j->listener));
+	int rc = mst_frontend_watch(j->front, mst_job_transport(j)->listener->fd(j->listener));
 
 	if (rc != 0)
 		mst_reason_set(why, "%s", strerror(-rc));
@@ -443,6 +472,7 @@ static int watch_listener(const struct mst_job *j, struct mst_reason *why)
 
 int mst_job_take(struct mst_job *j, struct mst_reason *why)
 {
+	char networks[MST_NETWORKS_TEXT_LEN];
 	int rc = j->made.error;
 
 	take_over(j);
@@ -451,8 +481,8 @@ int mst_job_take(struct mst_job *j, struct mst_reason *why)
 		rc = watch_listener(j, &j->made.cause);
 	if (rc == 0)
 		return 0;
-	mst_reason_set(why, "cannot set up job \"%s\" over %s: %s", j->o->job, j->transport->scheme,
-		       j->made.cause.text);
+	mst_reason_set(why, "cannot set up job \"%s\" over %s: %s", j->o->job,
+		       mst_networks_text(&j->networks, networks), j->made.cause.text);
 	mst_job_hang_up(j);
 	mst_job_close(j);
 	mst_job_forget(j);

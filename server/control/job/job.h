@@ -32,11 +32,11 @@ bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
 
 struct mst_job {
 	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
-	const struct mst_transport *transport;
-	struct mst_frontend *front;      /* the data side ends its waits */
-	uint32_t cores;                  /* for the data side's threads; 0: one */
-	uint32_t processors;             /* of this process; 0: not known */
-	struct mst_recording *recording; /* where gradients' ends go; NULL: nowhere */
+	struct mst_networks networks;       /* that workers may come over */
+	struct mst_frontend *front;         /* the data side ends its waits */
+	uint32_t cores;                     /* for the data side's threads; 0: one */
+	uint32_t processors;                /* of this process; 0: not known */
+	struct mst_recording *recording;    /* where gradients' ends go; NULL: nowhere */
 
 	enum mst_job_state state;
 	struct mst_reason why; /* why the job ended */
@@ -87,7 +87,7 @@ struct mst_job {
 
 struct mst_job_cfg {
 	const struct mst_server_options *options; /* checked; must outlive the job */
-	const struct mst_transport *transport;
+	const struct mst_networks *networks;      /* copied */
 	struct mst_frontend *front;
 	uint32_t cores, processors;
 	struct mst_recording *recording; /* if the options say so, else NULL; outlives the job */
@@ -159,11 +159,18 @@ int mst_job_check_room(const struct mst_job *j, uint32_t sessions, struct mst_re
 
 /* ---- the data side ---- */
 
-/* Can this host serve all workers of the job over the transport? This is checked at the start, not
- * when the first or the last of them has come.
+/* What its net and its listener are of: one network, or mst_joint. */
+static inline const struct mst_transport *mst_job_transport(const struct mst_job *j)
+{
+	return mst_networks_transport(&j->networks);
+}
+
+/* Can this host serve all workers of the job over its networks? This is checked at the start, not
+ * when the first or the last of them has come. A network that is optional and cannot be is left out
+ * from then on.
  * @why: a sentence.
  * Return: 0 or -errno. */
-int mst_job_try_listener(const struct mst_job *j, struct mst_reason *why);
+int mst_job_try_listener(struct mst_job *j, struct mst_reason *why);
 /* Fix the figures of the job: the leader at the first valid hello, a follower at its appointment,
  * which must outlive the job.
  * @why: a sentence.

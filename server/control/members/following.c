@@ -127,7 +127,7 @@ static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64
 	(void)mst_following_enter(&f->state, MST_FOLLOWING_CONNECT);
 	f->heard_ns = mst_hearing_now(&f->base->hearing);
 	snprintf(m->serve.job, sizeof(m->serve.job), "%s", f->base->job.o->job);
-	snprintf(m->serve.scheme, sizeof(m->serve.scheme), "%s", f->base->job.transport->scheme);
+	(void)mst_networks_text(&f->base->job.networks, m->serve.schemes);
 	m->serve.pid = (uint32_t)getpid();
 	find_origins(f, &m->serve.origins);
 	mst_frontend_send(&f->base->front, c, m);
@@ -241,6 +241,23 @@ static void take_options(struct mst_following *f)
 	f->beat_ns = 0;
 }
 
+/* The job has the networks of its leader, and this server those of them that it may have. */
+static int take_networks(struct mst_following *f, struct mst_reason *why)
+{
+	struct mst_networks *own = &f->base->job.networks;
+	char text[MST_NETWORKS_TEXT_LEN];
+
+	(void)mst_networks_text(own, text);
+	mst_networks_keep(own, f->appoint.address);
+	if (own->count > 0)
+		return 0;
+	return mst_reason_fail(
+		why, -EINVAL,
+		"the leader at %.100s listens for links at %.200s, and this server's "
+		"--transport is %s: give both the same",
+		f->base->job.o->join, f->appoint.address, text);
+}
+
 static bool dial(struct mst_following *f, const uint8_t *token)
 {
 	struct mst_request request = { .kind = MST_REQ_DIAL };
@@ -275,7 +292,9 @@ static int set_up(struct mst_following *f, struct mst_reason *why)
 		return -EINVAL;
 	}
 	take_options(f);
-	int rc = mst_base_tables(f->base, why);
+	int rc = take_networks(f, why);
+	if (rc == 0)
+		rc = mst_base_tables(f->base, why);
 	if (rc == 0)
 		rc = mst_job_follow(&f->base->job, p, why);
 	if (rc == 0) {

@@ -21,6 +21,7 @@ static int follower_place_for(const struct mst_leading *l, const struct mst_serv
 			      uint32_t *server, struct mst_reason *why)
 {
 	const struct mst_job *j = &l->base->job;
+	char networks[MST_NETWORKS_TEXT_LEN];
 
 	if (mst_job_is_over(j)) {
 		mst_reason_set(why, "job \"%s\" is over: %s", j->o->job, j->why.text);
@@ -34,12 +35,12 @@ static int follower_place_for(const struct mst_leading *l, const struct mst_serv
 			serve->job, j->o->job);
 		return -EINVAL;
 	}
-	if (strcmp(serve->scheme, j->transport->scheme) != 0) {
+	if (!mst_networks_share(&j->networks, serve->schemes)) {
 		mst_reason_set(
 			why,
 			"a server over %s cannot serve job \"%s\", which is over %s: give both "
 			"the same --transport",
-			serve->scheme, j->o->job, j->transport->scheme);
+			serve->schemes, j->o->job, mst_networks_text(&j->networks, networks));
 		return -EINVAL;
 	}
 	for (uint32_t i = 1; i < mst_followers_servers(&l->followers); i++) {
@@ -134,11 +135,23 @@ static void confirm(struct mst_leading *l, uint32_t server, const struct mst_exp
 		*expected = p;
 }
 
+/* A worker links with all servers over one network. */
+static bool is_reachable(const struct mst_leading *l, const char *listener)
+{
+	struct mst_networks common = l->base->job.networks;
+
+	mst_networks_keep(&common, l->base->job.listener->address);
+	mst_networks_keep(&common, listener);
+	for (uint32_t i = 1; i < mst_followers_servers(&l->followers); i++)
+		if (l->followers.place[i].listener[0] != '\0')
+			mst_networks_keep(&common, l->followers.place[i].listener);
+	return common.count > 0;
+}
+
 /* The follower serves at @listener: workers are sent to that address. They depend on the server
  * link, so it must be up. */
 static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listener, uint64_t now_ns)
 {
-	const struct mst_transport *of = mst_transport_of(listener);
 	struct mst_follower_place *s = &l->followers.place[c->server];
 	uint64_t first, count;
 
@@ -147,9 +160,9 @@ static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listen
 	if (s->state != MST_FOLLOWER_PLACE_LINKED)
 		return mst_leading_broken(
 			l, c, "broke the protocol: ready without a link, or twice", now_ns);
-	if (of == NULL || strcmp(of->scheme, l->base->job.transport->scheme) != 0)
+	if (!is_reachable(l, listener))
 		return mst_leading_broken(
-			l, c, "broke the protocol: a listener for another transport", now_ns);
+			l, c, "serves over no network that all servers of the job have", now_ns);
 	(void)mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_SERVE);
 	memcpy(s->listener, listener, sizeof(s->listener));
 	mst_job_part(&l->base->job, c->server, &first, &count);

@@ -25,13 +25,13 @@ struct order {
 	enum order_state state;
 	void (*work)(void *arg); /* NULL: a link is to be made */
 	void *arg;
+	const struct mst_link_listener_ops *of;
 	struct mst_link_listener *listener;
 	struct mst_link_request request;
 	struct mst_link_made made;
 };
 
 struct mst_link_maker {
-	const struct mst_transport *of;
 	void (*wake)(void *ctx);
 	void *ctx;
 	pthread_t thread[MAKERS];
@@ -73,22 +73,21 @@ static struct order *find_link(struct mst_link_maker *m, enum order_state state)
 	return o;
 }
 
-static void make_link(const struct mst_link_maker *m, struct order *o)
+static void make_link(struct order *o)
 {
 	o->made = (struct mst_link_made){ 0 };
 	memcpy(o->made.token, o->request.token, sizeof(o->made.token));
-	o->made.error = m->of->listener->answer(o->listener, &o->request, &o->made.link,
-						&o->made.why);
+	o->made.error = o->of->answer(o->listener, &o->request, &o->made.link, &o->made.why);
 	if (o->made.error != 0)
 		o->made.link = NULL;
 }
 
-static void make(const struct mst_link_maker *m, struct order *o)
+static void make(struct order *o)
 {
 	if (o->work != NULL)
 		o->work(o->arg);
 	else
-		make_link(m, o);
+		make_link(o);
 }
 
 /* Waits for an order; NULL: the thread is to end. */
@@ -111,7 +110,7 @@ static void *run(void *arg)
 	struct order *o;
 
 	while ((o = await_order(m)) != NULL) {
-		make(m, o);
+		make(o);
 		enter(m, o, ORDER_DONE);
 		m->wake(m->ctx);
 	}
@@ -133,14 +132,12 @@ static int start(struct mst_link_maker *m)
 	return -rc;
 }
 
-int mst_link_maker_new(const struct mst_transport *of, void (*wake)(void *ctx), void *ctx,
-		       struct mst_link_maker **out)
+int mst_link_maker_new(void (*wake)(void *ctx), void *ctx, struct mst_link_maker **out)
 {
 	struct mst_link_maker *m = calloc(1, sizeof(*m));
 
 	if (m == NULL)
 		return -ENOMEM;
-	m->of = of;
 	m->wake = wake;
 	m->ctx = ctx;
 	pthread_mutex_init(&m->lock, NULL);
@@ -173,7 +170,7 @@ void mst_link_maker_free(struct mst_link_maker *m)
 	end_threads(m);
 	while (mst_link_maker_take(m, &made)) {
 		if (made.link != NULL)
-			m->of->link_free(made.link);
+			made.link->ops->link_free(made.link);
 	}
 	pthread_cond_destroy(&m->given);
 	pthread_mutex_destroy(&m->lock);
@@ -194,15 +191,16 @@ bool mst_link_maker_has_room(const struct mst_link_maker *m)
 static void give(struct mst_link_maker *m, struct order *o)
 {
 	if (m->wake == NULL)
-		make(m, o);
+		make(o);
 	enter(m, o, m->wake != NULL ? ORDER_GIVEN : ORDER_DONE);
 }
 
-void mst_link_maker_make(struct mst_link_maker *m, struct mst_link_listener *listener,
-			 const struct mst_link_request *request)
+void mst_link_maker_make(struct mst_link_maker *m, const struct mst_link_listener_ops *of,
+			 struct mst_link_listener *listener, const struct mst_link_request *request)
 {
 	MST_ASSERT(mst_link_maker_has_room(m));
 	struct order *o = find_link(m, ORDER_NONE);
+	o->of = of;
 	o->listener = listener;
 	o->request = *request;
 	m->count++;

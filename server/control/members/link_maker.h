@@ -32,8 +32,7 @@ struct mst_link_made {
 /* @wake: called by a thread of the maker whenever a link has been made. NULL: the maker has no
  * threads, and makes a link while it is asked for.
  * Return: 0; -ENOMEM; the -errno of a thread that could not be started. */
-int mst_link_maker_new(const struct mst_transport *of, void (*wake)(void *ctx), void *ctx,
-		       struct mst_link_maker **out);
+int mst_link_maker_new(void (*wake)(void *ctx), void *ctx, struct mst_link_maker **out);
 /* Waits for the links that are being made and for other work, and frees the links that have not
  * been taken. The listener must still be open. Accepts NULL. */
 void mst_link_maker_free(struct mst_link_maker *m);
@@ -44,7 +43,8 @@ uint32_t mst_link_maker_count(const struct mst_link_maker *m);
 /* Is there room for one more link? At most MST_ANSWERS_MAX are made at a time. */
 bool mst_link_maker_has_room(const struct mst_link_maker *m);
 /* Makes the link that @request asks for. @m must have room. */
-void mst_link_maker_make(struct mst_link_maker *m, struct mst_link_listener *listener,
+void mst_link_maker_make(struct mst_link_maker *m, const struct mst_link_listener_ops *of,
+			 struct mst_link_listener *listener,
 			 const struct mst_link_request *request);
 /* Takes any link that has been made. The link belongs to the caller from now on.
  * Return: false: none has been made. */

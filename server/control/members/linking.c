@@ -27,7 +27,7 @@ static bool expects(void *ctx, const uint8_t token[MST_TOKEN_LEN], const struct 
 int mst_linking_init(struct mst_linking *l, bool aside)
 {
 	l->job->filter = (struct mst_link_filter){ expects, l };
-	return mst_link_maker_new(l->job->transport, aside ? wake : NULL, l->front, &l->maker);
+	return mst_link_maker_new(aside ? wake : NULL, l->front, &l->maker);
 }
 
 void mst_linking_fini(struct mst_linking *l)
@@ -177,7 +177,7 @@ static void send_away(struct mst_linking *l, const struct mst_link_request *requ
 				 : "other figures than its welcome has");
 	else
 		(void)is_expected(l, request->token, &request->from); /* which says why */
-	(void)l->job->transport->listener->answer(l->job->listener, request, NULL, &unused);
+	(void)mst_job_transport(l->job)->listener->answer(l->job->listener, request, NULL, &unused);
 }
 
 static void answer(struct mst_linking *l, const struct mst_link_request *request)
@@ -194,10 +194,12 @@ static void answer(struct mst_linking *l, const struct mst_link_request *request
 		server = l->servers->spend(l->ctx, request, &age_ns);
 	bool old = age_ns > token_ns(l);
 	if (p != NULL && !old && lanes_match(&request->lanes, &workers)) {
-		mst_link_maker_make(l->maker, l->job->listener, request);
+		mst_link_maker_make(l->maker, mst_job_transport(l->job)->listener, l->job->listener,
+				    request);
 	} else if (server != 0 && !old && lanes_match(&request->lanes, &servers)) {
 		l->servers->begins(l->ctx, server);
-		mst_link_maker_make(l->maker, l->job->listener, request);
+		mst_link_maker_make(l->maker, mst_job_transport(l->job)->listener, l->job->listener,
+				    request);
 	} else {
 		send_away(l, request, p != NULL || server != 0, old);
 	}
@@ -205,7 +207,7 @@ static void answer(struct mst_linking *l, const struct mst_link_request *request
 
 void mst_linking_step(struct mst_linking *l, uint64_t now_ns)
 {
-	const struct mst_link_listener_ops *listener = l->job->transport->listener;
+	const struct mst_link_listener_ops *listener = mst_job_transport(l->job)->listener;
 	struct mst_link_request request;
 	struct mst_reason why;
 	int rc = 0;

@@ -10,8 +10,8 @@
 
 #include "common/transport/transport.h"
 
-const struct mst_transport *__real_mst_transport_find(const char *scheme);
-const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
+const struct mst_transport *__real_mst_networks_transport(const struct mst_networks *n);
+const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n);
 
 static const struct mst_transport *real;
 static struct mst_transport ours;
@@ -64,11 +64,11 @@ static int cut_answer(struct mst_link_listener *listener, const struct mst_link_
 	return rc;
 }
 
-const struct mst_transport *__wrap_mst_transport_find(const char *scheme)
+const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n)
 {
 	const char *text = getenv("MUSTER_CUT");
 
-	real = __real_mst_transport_find(scheme);
+	real = __real_mst_networks_transport(n);
 	if (real == NULL)
 		return NULL;
 	every = text != NULL ? strtoul(text, NULL, 10) : 0;

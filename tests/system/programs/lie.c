@@ -30,6 +30,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "client/session/network_choice.h"
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/transport.h"
@@ -41,10 +42,14 @@
 #define FDS 256
 #define ANSWER_LINE 64 /* what a follower tells a worker at once ends with the answer's line */
 
-const struct mst_transport *__real_mst_transport_find(const char *scheme);
-const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
-const struct mst_transport *__real_mst_transport_of(const char *address);
-const struct mst_transport *__wrap_mst_transport_of(const char *address);
+const struct mst_transport *__real_mst_networks_transport(const struct mst_networks *n);
+const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n);
+/* Not in a server. */
+int __attribute__((weak))
+__real_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+			       const struct mst_transport **out, struct mst_reason *why);
+int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+				   const struct mst_transport **out, struct mst_reason *why);
 
 int64_t __real_mst_message_encode(const struct mst_message *msg, void *buffer, size_t room);
 int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, size_t room);
@@ -393,12 +398,17 @@ static const struct mst_transport *stand_before(const struct mst_transport *foun
 	return &ours;
 }
 
-const struct mst_transport *__wrap_mst_transport_find(const char *scheme)
+const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n)
 {
-	return stand_before(__real_mst_transport_find(scheme));
+	return stand_before(__real_mst_networks_transport(n));
 }
 
-const struct mst_transport *__wrap_mst_transport_of(const char *address)
+int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+				   const struct mst_transport **out, struct mst_reason *why)
 {
-	return stand_before(__real_mst_transport_of(address));
+	int rc = __real_mst_network_choice_take(c, welcome, out, why);
+
+	if (rc == 0)
+		*out = stand_before(*out);
+	return rc;
 }

@@ -29,6 +29,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/session/network_choice.h"
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/transport.h"
@@ -54,10 +55,14 @@ struct moment {
 	uint64_t version;
 };
 
-const struct mst_transport *__real_mst_transport_find(const char *scheme);
-const struct mst_transport *__wrap_mst_transport_find(const char *scheme);
-const struct mst_transport *__real_mst_transport_of(const char *address);
-const struct mst_transport *__wrap_mst_transport_of(const char *address);
+const struct mst_transport *__real_mst_networks_transport(const struct mst_networks *n);
+const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n);
+/* Not in a server. */
+int __attribute__((weak))
+__real_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+			       const struct mst_transport **out, struct mst_reason *why);
+int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+				   const struct mst_transport **out, struct mst_reason *why);
 
 static const struct mst_transport *real; /* of this process: there is one */
 static struct mst_transport ours;
@@ -265,12 +270,17 @@ static const struct mst_transport *stand_before(const struct mst_transport *foun
 	return &ours;
 }
 
-const struct mst_transport *__wrap_mst_transport_find(const char *scheme)
+const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n)
 {
-	return stand_before(__real_mst_transport_find(scheme));
+	return stand_before(__real_mst_networks_transport(n));
 }
 
-const struct mst_transport *__wrap_mst_transport_of(const char *address)
+int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
+				   const struct mst_transport **out, struct mst_reason *why)
 {
-	return stand_before(__real_mst_transport_of(address));
+	int rc = __real_mst_network_choice_take(c, welcome, out, why);
+
+	if (rc == 0)
+		*out = stand_before(*out);
+	return rc;
 }

@@ -12,7 +12,7 @@
 #define SERVERS_RESULT 100000.0f /* plus its place: an element of a result */
 
 /* From the command line: far, or a transport of this build. Links of the test need
- * --wrap=mst_transport_of. */
+ * --wrap=mst_network_choice_take. */
 void servers_transport(int argc, char **argv);
 
 extern _Atomic bool servers_went_well; /* the script has come to its end */

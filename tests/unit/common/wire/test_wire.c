@@ -305,7 +305,7 @@ static void texts_of(enum mst_message_kind kind, char *text[10])
 		text[5] = got.status.under[0].policy, text[6] = got.status.policy_now,
 		text[7] = got.status.policy_why, text[8] = got.status.metric[1].newest.name;
 	else if (kind == MST_MSG_SERVE)
-		text[0] = got.serve.job, text[1] = got.serve.scheme;
+		text[0] = got.serve.job, text[1] = got.serve.schemes;
 	else if (kind == MST_MSG_APPOINT)
 		text[0] = got.appoint.job, text[1] = got.appoint.address;
 	else if (kind == MST_MSG_READY)

@@ -53,7 +53,7 @@ static void begin(void)
 					      { "policy", "adasync:ksync,loss=loss" } };
 	struct mst_plane_cfg cfg = { .options = &options,
 				     .stream = &mst_plain,
-				     .transport = &mst_shm };
+				     .networks = &(struct mst_networks){ 1, { &mst_shm }, false } };
 	struct mst_reason why;
 
 	full = false;

@@ -343,7 +343,7 @@ static void the_fabric_is_verbs_defaults_unless_told(void)
 	struct mst_reason why;
 
 	CU_ASSERT(flags_check(&w, FLAGS("-n5")) == 0);
-	CU_ASSERT_STRING_EQUAL(mst_server_options_scheme(&w.fields), "shm");
+	CU_ASSERT_STRING_EQUAL(w.fields.transport, "auto");
 	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, &why) == 0);
 	CU_ASSERT(fabric.addresses == NULL && fabric.devices == NULL);
 	CU_ASSERT(fabric.gid_index == -1 && fabric.pkey == -1);
@@ -365,7 +365,7 @@ static void the_fabric_is_as_told(void)
 					"104", "--service-level", "5", "--ack-timeout", "18",
 					"--retries", "6", "--relaxed-ordering", "--huge-pages",
 					"off", "--shm-group", "4711")) == 0);
-	CU_ASSERT_STRING_EQUAL(mst_server_options_scheme(&w.fields), "verbs");
+	CU_ASSERT_STRING_EQUAL(w.fields.transport, "verbs");
 	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, &why) == 0);
 	CU_ASSERT_STRING_EQUAL(fabric.addresses, "10.0.0.1,fd00::1");
 	CU_ASSERT_STRING_EQUAL(fabric.devices, "mlx5_0,mlx5_1:2");

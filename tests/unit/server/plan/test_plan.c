@@ -18,6 +18,7 @@ static struct mst_server_options typed;
 static struct mst_options parsed;
 static struct mst_terms terms;
 static struct mst_plan_cfg cfg;
+static const struct mst_networks over_shm = { 1, { &mst_shm }, false };
 static struct mst_plan leader;
 static struct mst_reason why;
 
@@ -32,7 +33,7 @@ static void type(const char *const words[])
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &typed), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_argv(&parsed, argc, argv, &operand), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_terms_read(&typed, &terms, &why), 0);
-	cfg = (struct mst_plan_cfg){ &typed, &terms, &mst_shm, 8, 8 };
+	cfg = (struct mst_plan_cfg){ &typed, &terms, &over_shm, 8, 8 };
 }
 
 static int plan_elems(uint64_t elems)
@@ -78,12 +79,13 @@ static void waits_pause_where_each_process_has_a_processor(void)
 		{ "8", "auto", "far", MST_SPIN_PAUSES },
 	};
 	struct mst_transport far = mst_shm;
+	const struct mst_networks over_far = { 1, { &far }, false };
 
 	far.maps = false;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		TYPE("--workers", rows[i].workers, "--spin-pauses", rows[i].pauses);
 		if (strcmp(rows[i].transport, "far") == 0)
-			cfg.transport = &far;
+			cfg.networks = &over_far;
 		CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
 		CU_ASSERT_EQUAL(leader.server.net.spin_pauses, rows[i].want);
 		end();

@@ -34,7 +34,7 @@ static void begin(void)
 					      { "shards", "1" } };
 	struct mst_plane_cfg cfg = { .options = &options,
 				     .stream = &stream,
-				     .transport = &mst_shm };
+				     .networks = &(struct mst_networks){ 1, { &mst_shm }, false } };
 	struct mst_reason why;
 
 	stream = mst_plain;

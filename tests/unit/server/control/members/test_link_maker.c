@@ -60,11 +60,12 @@ static void its_owner_goes_on_meanwhile(void)
 	struct mst_link_maker *m;
 
 	atomic_store(&wakes, 0);
-	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, wake, &wakes, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(wake, &wakes, &m), 0);
 	for (int i = 1; i <= 3; i++) {
 		CU_ASSERT_EQUAL(mst_link_maker_count(m), 0);
 		atomic_store(&held[7], true);
-		mst_link_maker_make(m, &listener, &request); /* which would not come back */
+		mst_link_maker_make(m, fix_transport.listener, &listener,
+				    &request); /* which would not come back */
 		CU_ASSERT_EQUAL(mst_link_maker_count(m), 1);
 		CU_ASSERT_FALSE(mst_link_maker_take(m, &made));
 		atomic_store(&held[7], false);
@@ -85,9 +86,8 @@ static void a_failure_comes_with_its_reason(void)
 	struct mst_link_maker *m;
 
 	for (int aside = 0; aside < 2; aside++) {
-		CU_ASSERT_EQUAL_FATAL(
-			mst_link_maker_new(&fix_transport, aside ? wake : NULL, &wakes, &m), 0);
-		mst_link_maker_make(m, &listener, &request);
+		CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(aside ? wake : NULL, &wakes, &m), 0);
+		mst_link_maker_make(m, fix_transport.listener, &listener, &request);
 		CU_ASSERT_TRUE_FATAL(takes(m, &made));
 		CU_ASSERT_PTR_NULL(made.link);
 		CU_ASSERT_EQUAL(made.error, -ENOMEM);
@@ -102,8 +102,8 @@ static void without_a_thread_it_is_made_at_once(void)
 	struct mst_link_made made;
 	struct mst_link_maker *m;
 
-	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, NULL, NULL, &m), 0);
-	mst_link_maker_make(m, &listener, &request);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(NULL, NULL, &m), 0);
+	mst_link_maker_make(m, fix_transport.listener, &listener, &request);
 	CU_ASSERT_TRUE(mst_link_maker_take(m, &made));
 	CU_ASSERT_PTR_EQUAL(made.link, &links[9]);
 	CU_ASSERT_FALSE(mst_link_maker_take(m, &made));
@@ -126,11 +126,12 @@ static void a_large_one_keeps_no_small_one_waiting(void)
 	struct mst_link_made made;
 	struct mst_link_maker *m;
 
-	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, wake, &wakes, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(wake, &wakes, &m), 0);
 	for (uint8_t i = 0; i < MST_ANSWERS_MAX; i++) {
 		CU_ASSERT_TRUE(mst_link_maker_has_room(m));
 		atomic_store(&held[i], true);
-		mst_link_maker_make(m, &listener, &(struct mst_link_request){ .token = { i } });
+		mst_link_maker_make(m, fix_transport.listener, &listener,
+				    &(struct mst_link_request){ .token = { i } });
 	}
 	CU_ASSERT_FALSE(mst_link_maker_has_room(m));
 	CU_ASSERT_TRUE(become(&inside, (int)MST_ANSWERS_MAX));
@@ -174,12 +175,12 @@ static void other_work_is_done_meanwhile_too(void)
 
 	atomic_store(&done, 0);
 	atomic_store(&wakes, 0);
-	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, wake, &wakes, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(wake, &wakes, &m), 0);
 	for (int i = 1; i <= 3; i++) {
 		atomic_store(&held_back, true);
 		mst_link_maker_do(m, do_other_work, &held_back); /* which would not come back */
 		CU_ASSERT_FALSE(mst_link_maker_did(m));
-		mst_link_maker_make(m, &listener, &request);
+		mst_link_maker_make(m, fix_transport.listener, &listener, &request);
 		CU_ASSERT_TRUE_FATAL(takes(m, &made));
 		CU_ASSERT_PTR_EQUAL(made.link, &links[7]);
 		CU_ASSERT_FALSE(mst_link_maker_did(m));
@@ -200,7 +201,7 @@ static void without_a_thread_other_work_is_done_at_once(void)
 
 	atomic_store(&done, 0);
 	atomic_store(&held_back, false);
-	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, NULL, NULL, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(NULL, NULL, &m), 0);
 	mst_link_maker_do(m, do_other_work, &held_back);
 	CU_ASSERT_EQUAL(atomic_load(&done), 1);
 	CU_ASSERT_TRUE(mst_link_maker_did(m));
@@ -215,7 +216,7 @@ static void the_end_waits_for_other_work(void)
 
 	atomic_store(&done, 0);
 	atomic_store(&held_back, false);
-	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(&fix_transport, wake, &wakes, &m), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(wake, &wakes, &m), 0);
 	mst_link_maker_do(m, do_other_work, &held_back);
 	mst_link_maker_free(m);
 	CU_ASSERT_EQUAL(atomic_load(&done), 1);
@@ -228,10 +229,9 @@ static void what_nobody_takes_is_freed(void)
 
 	for (int aside = 0; aside < 2; aside++) {
 		fix_net_begin(NULL, NULL);
-		CU_ASSERT_EQUAL_FATAL(
-			mst_link_maker_new(&fix_transport, aside ? wake : NULL, &wakes, &m), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_link_maker_new(aside ? wake : NULL, &wakes, &m), 0);
 		for (uint8_t i = 0; i < 2; i++)
-			mst_link_maker_make(m, &listener,
+			mst_link_maker_make(m, fix_transport.listener, &listener,
 					    &(struct mst_link_request){ .token = { i } });
 		mst_link_maker_free(m);
 		CU_ASSERT_EQUAL(atomic_load(&fix_net.freed), 2);

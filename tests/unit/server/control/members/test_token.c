@@ -62,7 +62,8 @@ static void begin_servers(const char *servers)
 	};
 	struct mst_plane_cfg cfg = { .options = &options,
 				     .stream = &mst_plain,
-				     .transport = &addressed };
+				     .networks = &(struct mst_networks){
+					     1, { &addressed }, false } };
 	struct mst_reason why;
 
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &options), 0);
@@ -160,7 +161,7 @@ static struct mst_lanes serve(void)
 	struct mst_message m = { .kind = MST_MSG_SERVE };
 
 	snprintf(m.serve.job, sizeof(m.serve.job), "%s", options.job);
-	snprintf(m.serve.scheme, sizeof(m.serve.scheme), "%s", mst_shm.scheme);
+	snprintf(m.serve.schemes, sizeof(m.serve.schemes), "%s", mst_shm.scheme);
 	m.serve.origins = (struct mst_origins){ 1, { here } };
 	CU_ASSERT_EQUAL_FATAL(mst_plain.connect(mst_plane_address(plane), LONG_NS, NULL, &follower),
 			      0);

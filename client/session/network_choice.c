@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/session/network_choice.h"
+
+#include <errno.h>
+#include <string.h>
+
+void mst_network_choice_init(struct mst_network_choice *c, const struct mst_networks *may)
+{
+	*c = (struct mst_network_choice){ .left = *may };
+}
+
+static void remove_network(struct mst_networks *n, const struct mst_transport *t)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n->count; i++)
+		if (strcmp(n->item[i]->scheme, t->scheme) != 0)
+			n->item[kept++] = n->item[i];
+	n->count = kept;
+}
+
+bool mst_network_choice_pass(struct mst_network_choice *c, const struct mst_transport *failed,
+			     const char *why)
+{
+	remove_network(&c->left, failed);
+	mst_reason_add(&c->passed, "%snot %s: %s", c->passed.text[0] != '\0' ? "; " : "",
+		       failed->scheme, why);
+	return c->left.count > 0;
+}
+
+/* Is the listener of no network that this build has? */
+static bool is_strange(const char *address)
+{
+	struct mst_networks all;
+	struct mst_reason why;
+
+	(void)mst_networks_read("auto", &all, &why);
+	mst_networks_keep(&all, address);
+	return all.count == 0;
+}
+
+static int none_left(const struct mst_welcome *w, uint32_t server, const char *may,
+		     struct mst_reason *why)
+{
+	const char *first = w->server[0].address, *address = w->server[server].address;
+
+	if (is_strange(address))
+		return mst_reason_fail(
+			why, -EPROTONOSUPPORT,
+			"the server's listener %.200s is for a network that this build "
+			"does not have",
+			address);
+	if (server == 0)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"the server listens at %.200s, and MUSTER_TRANSPORT is %s: set "
+			"it to auto, or start the server with --transport %s",
+			address, may, may);
+	return mst_reason_fail(
+		why, -EPROTO,
+		"the servers of the job listen at %.150s and %.150s, and a worker links "
+		"with all of them over one network: start all servers with the same "
+		"--transport, and MUSTER_TRANSPORT, which is %s, has to name one of "
+		"theirs",
+		first, address, may);
+}
+
+/* Keeps the networks that all servers offer. */
+static int keep_offered(struct mst_network_choice *c, const struct mst_welcome *w,
+			struct mst_reason *why)
+{
+	char may[MST_NETWORKS_TEXT_LEN];
+
+	(void)mst_networks_text(&c->left, may);
+	for (uint32_t k = 0; k < w->server_count; k++) {
+		mst_networks_keep(&c->left, w->server[k].address);
+		if (c->left.count == 0)
+			return none_left(w, k, may, why);
+	}
+	return 0;
+}
+
+/* Can this host tell by itself that there is no way to some server? */
+static int look_around(const struct mst_transport *t, const struct mst_welcome *w,
+		       struct mst_reason *why)
+{
+	char address[MST_ADDRESS_LEN];
+	int rc = 0;
+
+	for (uint32_t k = 0; k < w->server_count && rc == 0 && t->reaches != NULL; k++)
+		if (mst_transport_address(t, w->server[k].address, address))
+			rc = t->reaches(address, why);
+	return rc;
+}
+
+int mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *w,
+			    const struct mst_transport **out, struct mst_reason *why)
+{
+	char offered[MST_NETWORKS_TEXT_LEN];
+	struct mst_reason one;
+	int error = 0, rc = keep_offered(c, w, why);
+
+	(void)mst_networks_text(&c->left, offered);
+	while (rc == 0 && c->left.count > 0) {
+		*out = c->left.item[0];
+		error = look_around(*out, w, &one);
+		if (error == 0)
+			return 0;
+		(void)mst_network_choice_pass(c, *out, mst_reason_or_errno(&one, error));
+	}
+	if (rc == 0)
+		rc = mst_reason_fail(
+			why, error,
+			"no network leads from here to the server, which offers %s (%s): "
+			"start it with --transport tcp, or shm,tcp",
+			offered, c->passed.text);
+	return rc;
+}

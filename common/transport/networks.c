@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/transport/transport.h"
+
+static void add(struct mst_networks *n, const struct mst_transport *t)
+{
+	n->item[n->count++] = t;
+}
+
+bool mst_networks_map(const struct mst_networks *n)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < n->count; i++)
+		any |= n->item[i]->maps;
+	return any;
+}
+
+const struct mst_transport *mst_networks_transport(const struct mst_networks *n)
+{
+	if (n->count == 0)
+		return NULL;
+	return n->count == 1 ? n->item[0] : &mst_joint;
+}
+
+const char *mst_networks_text(const struct mst_networks *n, char out[MST_NETWORKS_TEXT_LEN])
+{
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; i < n->count && used < MST_NETWORKS_TEXT_LEN; i++)
+		used += (size_t)snprintf(out + used, MST_NETWORKS_TEXT_LEN - used, "%s%s",
+					 i > 0 ? "," : "", n->item[i]->scheme);
+	return out;
+}
+
+/* ---- from text ---- */
+
+static void all(struct mst_networks *out)
+{
+	const struct mst_transport *t;
+
+	*out = (struct mst_networks){ .optional = true };
+	for (uint32_t i = 0; (t = mst_transport_at(i)) != NULL; i++)
+		add(out, t);
+}
+
+/* Is @scheme one of the words of @text, which are separated by commas? */
+static bool names(const char *text, const char *scheme)
+{
+	size_t len = strlen(scheme);
+
+	for (const char *at = text; at != NULL; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (strncmp(at, scheme, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+			return true;
+	}
+	return false;
+}
+
+bool mst_networks_share(const struct mst_networks *n, const char *schemes)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < n->count; i++)
+		any |= names(schemes, n->item[i]->scheme);
+	return any;
+}
+
+static uint32_t words_of(const char *text)
+{
+	uint32_t count = 1;
+
+	for (; *text != '\0'; text++)
+		count += *text == ',';
+	return count;
+}
+
+int mst_networks_read(const char *text, struct mst_networks *out, struct mst_reason *why)
+{
+	const struct mst_transport *t;
+	struct mst_networks known;
+
+	all(&known);
+	*out = known;
+	if (strcmp(text, "auto") == 0)
+		return 0;
+	*out = (struct mst_networks){ 0 };
+	for (uint32_t i = 0; (t = mst_transport_at(i)) != NULL; i++)
+		if (names(text, t->scheme))
+			add(out, t);
+	if (out->count == words_of(text)) /* each word is one of them, and none comes twice */
+		return 0;
+	return mst_reason_fail(why, -EINVAL,
+			       "\"%.60s\" is not one of auto|" MST_TRANSPORT_SCHEMES
+			       ", nor several of them with commas between, as in shm,tcp",
+			       text);
+}
+
+/* ---- addresses ---- */
+
+/* The address in the list that begins at @at. Return: its length. */
+static size_t address_at(const char *at)
+{
+	return strcspn(at, "|");
+}
+
+bool mst_transport_address(const struct mst_transport *t, const char *list,
+			   char out[MST_ADDRESS_LEN])
+{
+	const char *at = list;
+
+	while (*at != '\0') {
+		size_t len = address_at(at);
+		if (strncmp(at, t->prefix, strlen(t->prefix)) == 0 && len < MST_ADDRESS_LEN) {
+			memcpy(out, at, len);
+			out[len] = '\0';
+			return true;
+		}
+		at += len + (at[len] == '|');
+	}
+	return false;
+}
+
+void mst_networks_keep(struct mst_networks *n, const char *address)
+{
+	char unused[MST_ADDRESS_LEN];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < n->count; i++)
+		if (mst_transport_address(n->item[i], address, unused))
+			n->item[kept++] = n->item[i];
+	n->count = kept;
+}

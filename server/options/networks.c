@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/transport/reach.h"
+#include "common/transport/transport.h"
+#include "server/options/options.h"
+
+/* Only processes of this host reach a server that listens at an address of this host alone, and
+ * they reach its memory, too. A follower hears from its leader which networks the job has. */
+int mst_server_options_networks(const struct mst_server_options *o, struct mst_networks *out,
+				struct mst_reason *why)
+{
+	int rc = mst_networks_read(o->transport, out, why);
+
+	if (rc != 0)
+		return mst_reason_fail(why, rc, "option --transport: %s", why->text);
+	if (out->optional && o->join == NULL && mst_reach_of(o->listen) != MST_REACH_BEYOND)
+		return mst_networks_read("shm", out, why);
+	return 0;
+}
