@@ -339,7 +339,8 @@ static void link_wanted(struct mst_server *s, struct mst_session *session)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_LINKED,
 				       .who = session->who,
-				       .shard = s->cfg.aggregator.index };
+				       .shard = s->cfg.aggregator.index,
+				       .far = !session->link->ops->maps };
 	bool wanted = s->decider->ops->wants(s->decider, session->who);
 	struct mst_reason unused; /* a session that was lost is told of by its error */
 	int rc = wanted ? s->net->ops->attach(s->net, session->link, &unused) : -ENOTCONN;

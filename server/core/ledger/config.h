@@ -58,9 +58,12 @@ struct mst_ledger_cfg {
 	uint32_t history;
 	/* workers own: how many more are kept for a worker that comes back with a state */
 	uint32_t catch_up;
-	bool in_place; /* workers can read a version where the shards keep it */
-	/* true: copies are sent, so each lasts as long as its worker's link takes; false: the shard
-	 * copies */
+	/* The server offers a network over which workers can read a version where the shards keep
+	 * it. */
+	bool in_place;
+	/* The server offers no network that maps memory: each member is far, whatever LINKED says.
+	 * What a far member gets is sent, and lasts as long as its link takes; a shard copies what
+	 * others get. */
 	bool sent;
 	enum muster_owner owner;
 	struct mst_rule rule;             /* of the first step */

@@ -27,9 +27,11 @@ struct mst_identity {
 };
 
 enum mst_ledger_event_kind {
-	MST_EV_JOIN,   /* a process wants to join: join */
-	MST_EV_LINKED, /* the worker's links with one shard are up: shard */
-	MST_EV_START,  /* the worker is ready, and asks for its first version: offers, offered */
+	MST_EV_JOIN, /* a process wants to join: join */
+	/* The worker's links with one shard are up: shard; and far, by MST_SHARD_LEAD. A worker's
+	 * links with all shards are over the same network. */
+	MST_EV_LINKED,
+	MST_EV_START, /* the worker is ready, and asks for its first version: offers, offered */
 	/* the start state that the worker was told to send has arrived at every shard */
 	MST_EV_STATE,
 	MST_EV_FULL,      /* a shard has read a header: shard, header */
@@ -98,7 +100,10 @@ struct mst_ledger_event {
 			int32_t rank;    /* the rank wanted; -1: any free rank */
 			bool comes_back; /* the worker gives and takes states */
 		} join;
-		uint32_t shard; /* LINKED, SETTLED, SERVER */
+		struct {
+			uint32_t shard; /* LINKED, SETTLED, SERVER */
+			bool far;       /* LINKED: that network does not map memory */
+		};
 		struct {
 			bool offers;      /* START: a start state, */
 			uint64_t offered; /* of this version, in the job that it comes from */

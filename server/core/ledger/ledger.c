@@ -190,7 +190,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 {
 	switch (ev->kind) {
 	case MST_EV_LINKED:
-		mst_life_linked(l, m, ev->shard);
+		mst_life_linked(l, m, ev);
 		break;
 	case MST_EV_START:
 		mst_life_start(l, m, ev);

@@ -51,7 +51,7 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->offered = 0;
 	m->lease_until = lease_until;
 	m->told = m->judged = m->excused = 0;
-	m->rostered = m->owes = m->asks = m->late = m->rests = m->until_asked = false;
+	m->rostered = m->owes = m->asks = m->late = m->rests = m->until_asked = m->far = false;
 	m->ask = (struct mst_lane_ask){ 0 };
 	m->given = MST_VERSION_NONE;
 	m->comes_back = false;
@@ -76,7 +76,7 @@ void mst_member_end(struct mst_member *m)
 		   m->keeps == MST_BUFFER_NONE);
 	mst_member_enter(m, MST_MEMBER_ABSENT);
 	m->behind = MST_UP_TO_DATE;
-	m->rostered = m->asks = m->late = m->rests = false;
+	m->rostered = m->asks = m->late = m->rests = m->far = false;
 }
 
 bool mst_member_link(struct mst_member *m, uint32_t shard, uint32_t shards)

@@ -33,7 +33,7 @@ enum mst_wait {
 	MST_WAIT_COMMIT, /* the commit of the open step */
 	MST_WAIT_LATE,   /* the same, for the worker's contribution was late; see state/late.h */
 	MST_WAIT_CLOCK,  /* the slowest members: the clock bound holds the ask back */
-	MST_WAIT_ROOM,   /* a version buffer that nobody holds */
+	MST_WAIT_ROOM,   /* two version buffers that nobody holds for long; of far members alone */
 	MST_WAITS
 };
 
@@ -88,6 +88,7 @@ struct mst_member {
 	bool late;        /* the ask came with a contribution that was late */
 	bool rests;       /* the job goes on without the member until it returns */
 	bool until_asked; /* what it computes on its version grows until it is asked for */
+	bool far;         /* it is linked over a network that does not map memory */
 	uint64_t lease_until;
 	uint64_t told;   /* seq of the last header that shard MST_SHARD_LEAD has read */
 	uint64_t judged; /* seq of the last judged header */

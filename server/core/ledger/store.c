@@ -76,14 +76,31 @@ uint64_t mst_store_version(const struct mst_store *s)
 
 /* A version that is held and also kept counts twice, since it will still be held when it is kept no
  * more. */
+static uint32_t spare_of(const struct mst_store *s, uint32_t held)
+{
+	uint32_t used = s->kept + s->extra + s->saves + held;
+
+	return used < s->count ? s->count - used : 0;
+}
+
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer)
 {
-	uint32_t used = s->kept + s->extra + s->saves;
+	uint32_t held = 0;
 
 	MST_ASSERT(buffer < s->count);
 	for (uint32_t i = 0; i < s->count; i++)
-		used += i != buffer && s->buffer[i].holds > 0;
-	return used < s->count ? s->count - used : 0;
+		held += i != buffer && s->buffer[i].holds > 0;
+	return spare_of(s, held);
+}
+
+uint32_t mst_store_spare_later(const struct mst_store *s, uint32_t buffer)
+{
+	uint32_t held = 0;
+
+	MST_ASSERT(buffer < s->count);
+	for (uint32_t i = 0; i < s->count; i++)
+		held += i != buffer && s->buffer[i].lasting > 0;
+	return spare_of(s, held);
 }
 
 bool mst_store_find(const struct mst_store *s, uint64_t version, uint32_t *buffer)
@@ -107,10 +124,11 @@ bool mst_store_keeps(const struct mst_store *s, uint64_t version)
 	return is_kept(s, version) && mst_store_find(s, version, &buffer);
 }
 
-void mst_store_hold(struct mst_store *s, uint32_t buffer)
+void mst_store_hold(struct mst_store *s, uint32_t buffer, enum mst_hold hold)
 {
 	MST_ASSERT(buffer < s->count && !is_free(s, &s->buffer[buffer]));
 	s->buffer[buffer].holds++;
+	s->buffer[buffer].lasting += hold == MST_HOLD_LASTING;
 }
 
 void mst_store_save(struct mst_store *s, uint32_t buffer)
@@ -125,8 +143,14 @@ void mst_store_saved(struct mst_store *s, uint32_t buffer)
 	s->buffer[buffer].saved = false;
 }
 
-bool mst_store_let_go(struct mst_store *s, uint32_t buffer)
+bool mst_store_let_go(struct mst_store *s, uint32_t buffer, enum mst_hold hold)
 {
-	MST_ASSERT(buffer < s->count && s->buffer[buffer].holds > 0);
-	return --s->buffer[buffer].holds == 0;
+	struct mst_store_buffer *b = &s->buffer[buffer];
+	bool lasting = hold == MST_HOLD_LASTING;
+
+	MST_ASSERT(buffer < s->count && b->holds > 0 && b->lasting >= lasting);
+	b->holds--;
+	b->lasting -= lasting;
+	MST_ASSERT(b->lasting <= b->holds);
+	return b->holds == 0 || (lasting && b->lasting == 0);
 }

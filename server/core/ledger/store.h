@@ -14,7 +14,14 @@
 struct mst_store_buffer {
 	uint64_t version; /* MST_VERSION_NONE: none yet */
 	uint32_t holds;   /* answers being copied, and workers reading in place */
+	uint32_t lasting; /* how many of these are LASTING */
 	bool saved;       /* it is being saved */
+};
+
+/* A hold of a buffer, by who ends it. */
+enum mst_hold {
+	MST_HOLD_PASSING, /* a shard, which copies, without anybody's help */
+	MST_HOLD_LASTING, /* a worker or its link, whenever they like */
 };
 
 struct mst_store {
@@ -54,6 +61,8 @@ uint64_t mst_store_version(const struct mst_store *s);
 /* How many buffers would always be left for commits if @buffer stayed held: the buffers that are
  * needed neither by the kept versions, nor by other holders, nor by a version that is saved. */
 uint32_t mst_store_spare(const struct mst_store *s, uint32_t buffer);
+/* The same when all PASSING holds have ended. */
+uint32_t mst_store_spare_later(const struct mst_store *s, uint32_t buffer);
 
 /* Finds the buffer of @version.
  * Return: false if the version is gone, because it is neither held nor kept. */
@@ -63,11 +72,12 @@ bool mst_store_find(const struct mst_store *s, uint64_t version, uint32_t *buffe
  * there, too. */
 bool mst_store_keeps(const struct mst_store *s, uint64_t version);
 
-void mst_store_hold(struct mst_store *s, uint32_t buffer);
+void mst_store_hold(struct mst_store *s, uint32_t buffer, enum mst_hold hold);
 /* A version stays while it is being saved. */
 void mst_store_save(struct mst_store *s, uint32_t buffer);
 void mst_store_saved(struct mst_store *s, uint32_t buffer);
-/* Return: true if @buffer is not held any more. */
-bool mst_store_let_go(struct mst_store *s, uint32_t buffer);
+/* Ends a hold. Return: true if there is more room for LASTING holds now, or the version may be
+ * gone: that was the last LASTING hold of @buffer, or the last of all. */
+bool mst_store_let_go(struct mst_store *s, uint32_t buffer, enum mst_hold hold);
 
 #endif

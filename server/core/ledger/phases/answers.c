@@ -37,22 +37,39 @@ static bool rests_on_open_step(const struct mst_ledger *l, const struct mst_memb
  * something counted since its last answer, for the version must have all that the bound relies on.
  * That commit never waits for a worker or for a link:
  *
- * - A buffer is held for long only if it is read in place, or sent. Both holds begin in hold()
- *   alone, and only while two buffers are spare (place_of(), must_wait()): besides all that are
- *   held and as many as are kept, one more than the version that is given needs. So the buffers
- *   held for long and the kept ones together are never more than all but one.
+ * - A buffer is held for long (MST_HOLD_LASTING) only if it is read in place, or sent to a far
+ *   member. Both holds begin in hold() alone, and only while two buffers are spare: besides all
+ *   that are held for long and as many as are kept, one more than the version that is given needs
+ *   (must_wait()). A reader in place leaves room for copies of shards, too (may_read_in_place()).
+ *   So the buffers held for long and the kept ones together are never more than all but one.
  * - This stays true: a worker that keeps what it reads has not let go of it (let_go_of_old()), so
- *   KEEP adds no hold; and a copy that was sent cannot be kept, since it is in the worker's own
- *   memory.
+ *   KEEP adds no hold; a copy that was sent cannot be kept, since it is in the worker's own memory;
+ *   and the hold of a copy does not change its kind, since a session has one network.
  * - So a commit finds no buffer only while shards copy, and shards finish their copies without
- *   anybody's help. Over a transport where copies are sent no shard copies, so a commit finds one.
+ *   anybody's help. Where each member is far no shard copies, so a commit finds one.
  * - Where the rate depends on a distance there is a buffer more for each member, which keep()
- *   holds, and one for the open step.
+ *   holds, and one for the open step. No ask waits for room there, since each member holds at most
+ *   the buffer that it keeps.
  *
- * An ask that waits for room to send its answer (must_wait()) waits until the links that are sent
- * other versions are done or fail. Over such a transport no worker reads in place, and an ask lets
- * go of what was being sent to its own worker. So no ask that waits holds any of that room itself,
- * and asks cannot wait for each other in a circle. */
+ * Only an ask of a far member waits for room to send its answer (must_wait()). It waits until other
+ * buffers are held for long no more:
+ *
+ * - A version that is sent to another far member holds its buffer until the link is done or fails.
+ *   The ask of a far member lets go of what was being sent to that member, so a far member that
+ *   asks holds nothing.
+ * - A version that near workers read in place was given to them before the first far member came,
+ *   for nobody begins to read in place while one is there. A near worker lets go of an old version
+ *   with its next ask. While that ask waits it can hold the newest version alone, which is one
+ *   buffer for all near workers. Where servers own, the far member wants the same. Where workers
+ *   own, one buffer leaves two spare, as there are three besides the history. So an ask that waits
+ *   for room does not wait for an ask of a near worker, and asks cannot wait for each other in a
+ *   circle. A near worker that waits for a slot alone is in no circle either: the slot is in the
+ *   open step, so the worker has the newest version.
+ * - Copies that shards make it does not wait for, and near workers never wait for room. So a slow
+ *   link holds up no near worker, and however much near workers are copied to, a far one is
+ *   answered.
+ * - Where servers own, the first such buffer that is let go of is enough: all who wait want the
+ *   newest version, and holds for long always leave one buffer spare. */
 static enum mst_wait waits_for(const struct mst_ledger *l, const struct mst_member *m,
 			       const struct view *view)
 {
@@ -86,6 +103,13 @@ static uint64_t version_due(const struct mst_ledger *l, const struct mst_member 
 	return m->ask.have == MST_VERSION_NONE ? l->store.first : m->ask.have + 1;
 }
 
+/* While a far member is there nobody begins to read in place. Otherwise a near worker that computes
+ * for long on an old version would hold room that a far one's answer waits for. */
+static bool may_read_in_place(const struct mst_ledger *l, uint32_t buffer)
+{
+	return l->cfg.in_place && l->far == 0 && mst_store_spare(&l->store, buffer) >= 2;
+}
+
 /* Where the worker finds the bytes of the version, if @buffer can be held for it. */
 static enum mst_where place_of(const struct mst_ledger *l, const struct mst_member *m,
 			       uint64_t version, uint32_t buffer)
@@ -98,18 +122,19 @@ static enum mst_where place_of(const struct mst_ledger *l, const struct mst_memb
 		return keeps ? MST_WHERE_KEEP : MST_WHERE_NOWHERE;
 	if (keeps)
 		return MST_WHERE_KEEP;
-	return l->cfg.in_place && mst_store_spare(&l->store, buffer) >= 2 ? MST_WHERE_IN_PLACE
-									  : MST_WHERE_COPIED;
+	return may_read_in_place(l, buffer) ? MST_WHERE_IN_PLACE : MST_WHERE_COPIED;
 }
 
 /* A commit may wait for a copy that a shard makes, since the shard finishes it without anybody's
  * help. A copy that is sent lasts as long as the worker's link takes. So, like a reader in place,
- * it must leave two buffers spare, and waits if it cannot. After the last commit it holds up
- * nothing. */
-static bool must_wait(const struct mst_ledger *l, enum mst_where where, uint32_t buffer)
+ * it must leave two buffers spare, and waits if it cannot. Copies that shards make do not count
+ * here: they end, and others begin at once, so that an ask might wait for their end for ever. After
+ * the last commit a copy that is sent holds up nothing. */
+static bool must_wait(const struct mst_ledger *l, const struct mst_member *m, enum mst_where where,
+		      uint32_t buffer)
 {
-	return where == MST_WHERE_COPIED && l->cfg.sent && l->phase != MST_PHASE_ENDED &&
-	       mst_store_spare(&l->store, buffer) < 2;
+	return where == MST_WHERE_COPIED && mst_is_far(l, m) && l->phase != MST_PHASE_ENDED &&
+	       mst_store_spare_later(&l->store, buffer) < 2;
 }
 
 /* Holds the buffer until the worker has read it. A worker that is told to keep a version holds its
@@ -119,14 +144,14 @@ static void hold(struct mst_ledger *l, struct mst_member *m, enum mst_where wher
 	if (where == MST_WHERE_IN_PLACE) {
 		MST_ASSERT(m->reads == MST_BUFFER_NONE);
 		m->reads = buffer;
-		mst_store_hold(&l->store, buffer);
+		mst_store_hold(&l->store, buffer, MST_HOLD_LASTING);
 	} else if (where == MST_WHERE_COPIED) {
 		MST_ASSERT(m->copies == MST_BUFFER_NONE);
 		m->copies = buffer;
 		m->copy_number = m->ask.number;
 		m->copy_count = 0;
 		m->copied = 0;
-		mst_store_hold(&l->store, buffer);
+		mst_store_hold(&l->store, buffer, mst_ask_hold_of_copy(l, m));
 	}
 }
 
@@ -135,7 +160,7 @@ static void hold(struct mst_ledger *l, struct mst_member *m, enum mst_where wher
 static void keep(struct mst_ledger *l, struct mst_member *m, uint32_t buffer)
 {
 	if (l->cfg.distance > 0) {
-		mst_store_hold(&l->store, buffer);
+		mst_store_hold(&l->store, buffer, MST_HOLD_LASTING);
 		mst_ask_let_go(l, &m->keeps);
 		m->keeps = buffer;
 	}
@@ -201,7 +226,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 		return;
 	}
 	enum mst_where where = place_of(l, m, version, buffer);
-	if (must_wait(l, where, buffer)) {
+	if (must_wait(l, m, where, buffer)) {
 		mst_waits_for(&l->waits, m, MST_WAIT_ROOM);
 		return;
 	}
@@ -270,6 +295,6 @@ void mst_ask_answered(struct mst_ledger *l, struct mst_member *m, uint32_t shard
 	mst_bitset_add(&m->copied, shard);
 	if (++m->copy_count < l->cfg.shards)
 		return;
-	mst_ask_let_go(l, &m->copies);
+	mst_ask_copied(l, m);
 	l->active_ns = l->now_ns;
 }

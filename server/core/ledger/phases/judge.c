@@ -112,7 +112,7 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 		l->first_count_ns = l->now_ns;
 	if (l->entry_count == 1 && l->cfg.distance > 0) {
 		l->compared = m->keeps;
-		mst_store_hold(&l->store, l->compared);
+		mst_store_hold(&l->store, l->compared, MST_HOLD_LASTING);
 	}
 	l->counted_last = m->rank;
 	m->step_count++;

@@ -152,9 +152,18 @@ static void start_if_ready(struct mst_ledger *l, struct mst_member *m)
 	start_if_all_have(l);
 }
 
-void mst_life_linked(struct mst_ledger *l, struct mst_member *m, uint32_t shard)
+/* A member is not answered before it has started, and so not before this is known. */
+static void note_network(struct mst_ledger *l, struct mst_member *m, bool far)
 {
-	mst_member_link(m, shard, l->cfg.shards);
+	l->far += far && !m->far;
+	m->far |= far;
+}
+
+void mst_life_linked(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev)
+{
+	if (ev->shard == MST_SHARD_LEAD)
+		note_network(l, m, ev->far);
+	mst_member_link(m, ev->shard, l->cfg.shards);
 	start_if_ready(l, m);
 }
 

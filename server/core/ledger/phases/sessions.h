@@ -9,7 +9,7 @@
 #include "server/core/ledger/state/state.h"
 
 void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev);
-void mst_life_linked(struct mst_ledger *l, struct mst_member *m, uint32_t shard);
+void mst_life_linked(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
 void mst_life_start(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
 void mst_life_state(struct mst_ledger *l, struct mst_member *m);
 void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);

@@ -1,11 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/core/ledger/state/asks.h"
 
-void mst_ask_let_go(struct mst_ledger *l, uint32_t *buffer)
+static void let_go(struct mst_ledger *l, uint32_t *buffer, enum mst_hold hold)
 {
-	if (*buffer != MST_BUFFER_NONE && mst_store_let_go(&l->store, *buffer))
+	if (*buffer != MST_BUFFER_NONE && mst_store_let_go(&l->store, *buffer, hold))
 		mst_waits_over(&l->waits, l->member, MST_WAIT_ROOM);
 	*buffer = MST_BUFFER_NONE;
+}
+
+void mst_ask_let_go(struct mst_ledger *l, uint32_t *buffer)
+{
+	let_go(l, buffer, MST_HOLD_LASTING);
+}
+
+enum mst_hold mst_ask_hold_of_copy(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return mst_is_far(l, m) ? MST_HOLD_LASTING : MST_HOLD_PASSING;
+}
+
+void mst_ask_copied(struct mst_ledger *l, struct mst_member *m)
+{
+	let_go(l, &m->copies, mst_ask_hold_of_copy(l, m));
 }
 
 /* A member with an ask may be told to keep the version that it reads in place, if that version is
@@ -31,7 +46,7 @@ bool mst_ask_take(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	m->asked_ns = l->now_ns;
 	let_go_of_old(l, m);
 	/* the worker has gone on, so it does not wait for that copy any more */
-	mst_ask_let_go(l, &m->copies);
+	mst_ask_copied(l, m);
 	mst_changed(l, m);
 	return true;
 }
@@ -65,6 +80,6 @@ bool mst_ask_bound_parks(const struct mst_ledger *l, const struct mst_member *m,
 void mst_ask_drop(struct mst_ledger *l, struct mst_member *m)
 {
 	mst_ask_let_go(l, &m->reads);
-	mst_ask_let_go(l, &m->copies);
+	mst_ask_copied(l, m);
 	mst_ask_let_go(l, &m->keeps);
 }

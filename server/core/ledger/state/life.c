@@ -32,6 +32,7 @@ static void end_session(struct mst_ledger *l, struct mst_member *m, enum mst_evi
 	mst_judge_cancel(l, m);
 	mst_ask_drop(l, m);
 	l->resting -= m->rests;
+	l->far -= m->far;
 	mst_decide(l, MST_DO_EVICT, m)->evict = why;
 	mst_member_end(m);
 	l->stride[m->rank].slow_windows = 0;

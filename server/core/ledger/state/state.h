@@ -108,6 +108,7 @@ struct mst_ledger {
 	uint64_t end_whole_until; /* MST_FINISH_ASKED: when that time is over */
 	enum mst_finish_why end_why;
 	uint32_t resting; /* members that take part and rest */
+	uint32_t far;     /* members that are linked over a network that does not map memory */
 	bool settling;    /* SETTLE has been decided */
 	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
@@ -176,6 +177,12 @@ static inline bool mst_has_commits(const struct mst_ledger *l)
 static inline bool mst_has_samples(const struct mst_ledger *l)
 {
 	return l->cfg.samples_max > 0 && l->samples_total >= l->cfg.samples_max;
+}
+
+/* Is a version sent to @m, so that it holds its buffer for as long as @m's link takes? */
+static inline bool mst_is_far(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return l->cfg.sent || m->far;
 }
 
 /* Queues a decision, on @m if it is about a member; else NULL. */

@@ -184,6 +184,21 @@ static void check_held(const struct mst_ledger *l)
 		complain("%u are held, and the step needs them", held);
 }
 
+/* Each far member is counted once, for as long as it is there. */
+static void check_far(const struct mst_ledger *l)
+{
+	uint32_t far = 0;
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		far += m->far;
+		if (m->far && m->state == MST_MEMBER_ABSENT)
+			complain("rank %u is far, and is not there", rank);
+	}
+	if (far != l->far)
+		complain("%u are far; noted are %u", far, l->far);
+}
+
 /* A worker that rests is counted once. It has a part in the job, and none in the step. A trigger
  * comes once in a step, and only where the rule has one. */
 static void check_step(const struct mst_ledger *l)
@@ -217,5 +232,6 @@ const char *ledger_check(const struct mst_ledger *l)
 	check_waits(l);
 	check_held(l);
 	check_step(l);
+	check_far(l);
 	return complaint[0] != '\0' ? complaint : NULL;
 }

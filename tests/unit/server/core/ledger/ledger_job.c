@@ -158,6 +158,22 @@ void job_start(struct ledger_job *j, uint32_t rank, bool offers)
 	job_event(j, &ev);
 }
 
+void job_link_far(struct ledger_job *j, uint32_t rank, uint32_t shard)
+{
+	struct mst_ledger_event ev = event(j, rank, MST_EV_LINKED);
+
+	ev.shard = shard;
+	ev.far = true;
+	job_event(j, &ev);
+}
+
+void job_enter_far(struct ledger_job *j, uint32_t rank)
+{
+	job_join(j, (int32_t)rank);
+	job_link_far(j, rank, MST_SHARD_LEAD);
+	job_start(j, rank, false);
+}
+
 void job_enter(struct ledger_job *j, uint32_t rank)
 {
 	job_join(j, (int32_t)rank);

@@ -53,6 +53,9 @@ void job_link(struct ledger_job *j, uint32_t rank, uint32_t shard);
 void job_start(struct ledger_job *j, uint32_t rank, bool offers);
 /* Joins, links to all shards and starts. */
 void job_enter(struct ledger_job *j, uint32_t rank);
+/* The same, over a network that does not map memory; only the link with one shard. */
+void job_enter_far(struct ledger_job *j, uint32_t rank);
+void job_link_far(struct ledger_job *j, uint32_t rank, uint32_t shard);
 /* The next header of @rank: slot 0, weight 1, computed on what it has, asking; it has heard all
  * verdicts. */
 struct mst_lane_header job_header(struct ledger_job *j, uint32_t rank);

@@ -128,7 +128,7 @@ static void about_event(const struct mst_ledger_event *ev, char text[LEDGER_TEXT
 			 ev->join.rank);
 		break;
 	case MST_EV_LINKED:
-		snprintf(text, LEDGER_TEXT_LEN, "shard %u", ev->shard);
+		snprintf(text, LEDGER_TEXT_LEN, "shard %u%s", ev->shard, ev->far ? " far" : "");
 		break;
 	case MST_EV_START:
 		snprintf(text, LEDGER_TEXT_LEN, "%s", ev->offers ? "offers" : "offers nothing");

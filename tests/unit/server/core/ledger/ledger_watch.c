@@ -83,6 +83,13 @@ static void hear_start(struct visitor *v)
 	hear_ask(v, (struct mst_lane_ask){ .number = 1 }, 0);
 }
 
+static void hear_linked(struct visitor *v, const struct mst_ledger_event *ev)
+{
+	v->linked |= UINT64_C(1) << ev->shard;
+	if (ev->shard == MST_SHARD_LEAD)
+		v->far = ev->far;
+}
+
 void watch_event(struct watch *w, const struct mst_ledger_event *ev)
 {
 	struct visitor *v = visitor_of(w, ev->who);
@@ -101,7 +108,7 @@ void watch_event(struct watch *w, const struct mst_ledger_event *ev)
 	if (ev->kind == MST_EV_START)
 		hear_start(v);
 	else if (ev->kind == MST_EV_LINKED)
-		v->linked |= UINT64_C(1) << ev->shard;
+		hear_linked(v, ev);
 	else if (ev->kind == MST_EV_STATE)
 		v->sends_state = false;
 	else if (ev->kind == MST_EV_LEAVE)
@@ -296,6 +303,18 @@ static void check_turn(struct watch *w, const struct visitor *v)
 	}
 }
 
+/* Memory that is far is not read in place; nor is any read that somebody far may wait for. */
+static void check_nobody_far(struct watch *w, const struct visitor *reader)
+{
+	for (size_t i = 0; i < w->visitor_count; i++) {
+		const struct visitor *v = w->visitor[i];
+		if (!v->ended && v->far)
+			watch_complain(w, "%u.%u begins to read in place, and %u.%u is far",
+				       reader->who.rank, reader->who.incarnation, v->who.rank,
+				       v->who.incarnation);
+	}
+}
+
 static void see_answer(struct watch *w, struct visitor *v, const struct mst_decision *d)
 {
 	uint64_t version = d->answer.version;
@@ -316,6 +335,7 @@ static void see_answer(struct watch *w, struct visitor *v, const struct mst_deci
 		watch_complain(w, "version %" PRIu64 " is in buffer %u, not %u", version,
 			       w->buffer_of[version], d->answer.buffer);
 	if (d->answer.where == MST_WHERE_IN_PLACE) {
+		check_nobody_far(w, v);
 		v->in_place = true;
 		v->reads = d->answer.buffer;
 	} else if (d->answer.where == MST_WHERE_KEEP && v->had_in_place &&
@@ -535,7 +555,8 @@ static bool held_for_long(const struct watch *w, uint32_t buffer)
 	for (size_t i = 0; i < w->visitor_count; i++) {
 		const struct visitor *v = w->visitor[i];
 		bool reads = v->in_place && v->reads == buffer;
-		if (!v->ended && (reads || (w->cfg.sent && copies(w, v, buffer))))
+		bool sent = (w->cfg.sent || v->far) && copies(w, v, buffer);
+		if (!v->ended && (reads || sent))
 			return true;
 	}
 	return false;
@@ -616,7 +637,7 @@ void watch_blocked(struct watch *w)
 {
 	for (size_t i = 0; i < w->visitor_count && !w->cfg.sent; i++) {
 		const struct visitor *v = w->visitor[i];
-		if (!v->ended && copies(w, v, MST_BUFFER_NONE))
+		if (!v->ended && !v->far && copies(w, v, MST_BUFFER_NONE))
 			return;
 	}
 	watch_complain(w, "a commit waits for workers, not for a shard that copies");

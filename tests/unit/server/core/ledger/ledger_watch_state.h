@@ -25,6 +25,7 @@ struct visitor {
 	bool ended, leaving;
 	bool start_called;
 	uint64_t linked;  /* set of shards */
+	bool far;         /* what it gets is sent: that takes as long as its link likes */
 	bool sends_state; /* was told to, and has not */
 	uint64_t epoch[MST_SLOTS_MAX];
 	uint64_t asked, answered;

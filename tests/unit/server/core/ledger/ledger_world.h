@@ -23,6 +23,7 @@ struct ledger_world_cfg {
 	bool dawdles; /* most batches take long, unless what is finished of them is asked for */
 	bool damages; /* now and then data are not what was pushed */
 	bool spoils;  /* now and then a version is not finite */
+	bool mixes;   /* some sessions are far: what they get is sent, mostly slowly */
 	/* Other rules the job may be given on the way. */
 	const struct mst_rule *rule;
 	uint32_t rule_count;

@@ -86,6 +86,16 @@ static void await_copy(struct session *s, uint64_t version)
 	s->copy[s->copy_count++] = (struct copy){ .number = s->ask.number, .version = version };
 }
 
+static bool somebody_is_far(const struct reference *r)
+{
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		const struct session *s = session_of(r, rank);
+		if (s != NULL && s->far)
+			return true;
+	}
+	return false;
+}
+
 static enum mst_where deliver(struct reference *r, struct session *s, uint64_t version)
 {
 	if (s->ask.have == version)
@@ -93,7 +103,7 @@ static enum mst_where deliver(struct reference *r, struct session *s, uint64_t v
 	s->in_place = false;
 	if (version == 0 && !r->has_state)
 		return MST_WHERE_NOWHERE;
-	if (r->cfg.in_place && leaves_two(r, version)) {
+	if (r->cfg.in_place && !somebody_is_far(r) && leaves_two(r, version)) {
 		s->in_place = true;
 		s->reads = version;
 		return MST_WHERE_IN_PLACE;
@@ -107,7 +117,7 @@ static bool waits_for_room(const struct reference *r, const struct session *s, u
 {
 	bool moves = s->ask.have != version && (version > 0 || r->has_state);
 
-	return r->cfg.sent && moves && !r->finished && !leaves_two(r, version);
+	return is_sent_to(r, s) && moves && !r->finished && !leaves_two_later(r, version);
 }
 
 /* The version that it needs is gone. Return: the job has ended, and it keeps what it has. */

@@ -292,6 +292,7 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 	switch (ev->kind) {
 	case MST_EV_LINKED:
 		s->linked |= UINT64_C(1) << ev->shard;
+		s->far |= ev->shard == 0 && ev->far;
 		start_if_ready(r, s);
 		break;
 	case MST_EV_START:

@@ -36,6 +36,7 @@ struct session {
 	bool rests;
 
 	uint64_t linked; /* set of shards */
+	bool far;        /* what it gets is sent to it */
 	bool ready;      /* START was heard */
 	bool started;    /* ready, and linked to all */
 	bool offers;
@@ -196,6 +197,13 @@ bool version_held(const struct reference *r, uint64_t version);
 uint32_t buffers_free(const struct reference *r);
 /* With this version held besides, would two buffers be left for others? */
 bool leaves_two(const struct reference *r, uint64_t version);
+/* The same if all that shards copy by themselves has been copied. */
+bool leaves_two_later(const struct reference *r, uint64_t version);
+/* Is it far, or are all? */
+static inline bool is_sent_to(const struct reference *r, const struct session *s)
+{
+	return r->cfg.sent || s->far;
+}
 void answer_all(struct reference *r);
 uint32_t missing_count(const struct reference *r);
 /* Does the open step wait for this rank? */

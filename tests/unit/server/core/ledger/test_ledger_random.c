@@ -184,6 +184,7 @@ static void draw_looks(struct random_run *h)
 	if (mst_rand_below(&rand, 3) == 0)
 		h->cfg.ledger.norm_limit = (double)(1 + mst_rand_below(&rand, 5));
 	h->cfg.damages = mst_rand_below(&rand, 6) == 0;
+	h->cfg.mixes = !h->cfg.ledger.sent && mst_rand_below(&rand, 3) == 0;
 }
 
 /* ---- Comparing ---- */
@@ -542,14 +543,14 @@ static void print_cfg(const struct random_run *h)
 	char text[LEDGER_TEXT_LEN];
 
 	ledger_rule_text(&cfg->rule, text);
-	printf("%s: %s\n%u workers, %u shards, %u slots, %u buffers, history %u, %s own, %s, "
+	printf("%s: %s\n%u workers, %u shards, %u slots, %u buffers, history %u, %s own, %s%s, "
 	       "commits %" PRIu64 ", samples %g, %s at %u workers, patience %" PRIu64 " us\n",
 	       h->policy->name, text, cfg->workers, cfg->shards, cfg->slots, cfg->buffers,
 	       cfg->history, cfg->owner == MUSTER_SERVERS_OWN ? "servers" : "workers",
 	       cfg->in_place ? "in place"
 	       : cfg->sent   ? "sent"
 			     : "copied",
-	       cfg->commits_max, cfg->samples_max,
+	       h->cfg.mixes ? ", some far" : "", cfg->commits_max, cfg->samples_max,
 	       cfg->rule.on_loss == MST_LOSS_FAIL ? "fails" : "shrinks", cfg->rule.min_workers,
 	       cfg->rule.patience_ns / 1000);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Workers that come and go, fall behind, stray, give, take, lie, rest and fall silent, by
- * chance. Whatever
- * happens, each gets every version in order or from a state on, and nobody waits for ever. */
+/* Workers, near and far, that come and go, fall behind, stray, give, take, lie, rest and fall
+ * silent, by chance. Whatever happens, each gets every version in order or from a state on, and
+ * nobody waits for ever. */
 #include <errno.h>
 
 #include "common/base/clock.h"
@@ -33,6 +33,7 @@ static struct comers {
 	struct mst_identity donor;
 	uint64_t wanted; /* the number of the asking; 0: nobody is asked */
 	uint64_t handed; /* states that were taken, in all worlds */
+	bool mixes;      /* some workers are far, and the others map */
 	bool over;
 } w;
 
@@ -116,7 +117,10 @@ static void enter(uint32_t rank)
 	job_event(&w.job, &ev);
 	if (!job_member(&w.job, rank).live)
 		return;
-	job_link(&w.job, rank, 0);
+	if (w.mixes && chance(3))
+		job_link_far(&w.job, rank, 0);
+	else
+		job_link(&w.job, rank, 0);
 	job_start(&w.job, rank, false);
 }
 
@@ -231,6 +235,7 @@ static void live(uint64_t seed)
 	cfg.owner = MUSTER_WORKERS_OWN;
 	cfg.optimizer.row = NULL;
 	cfg.history = 2;
+	w.mixes = cfg.in_place = seed / 2 % 2 == 0;
 	cfg.catch_up = 1 + (uint32_t)(seed % 8);
 	cfg.rule.patience_ns = PATIENCE_NS;
 	cfg.join_until_ns = MST_NEVER;

@@ -100,7 +100,7 @@ static void held_version_stays(void)
 
 	shelf_fill(&s, 1, 0);
 	uint32_t held = buffer_of(&s, 0);
-	mst_store_hold(&s.store, held);
+	mst_store_hold(&s.store, held, MST_HOLD_LASTING);
 	for (uint64_t version = 1; version < 10; version++) {
 		CU_ASSERT_FATAL(mst_store_take(&s.store, version, &buffer));
 		CU_ASSERT_NOT_EQUAL(buffer, held);
@@ -113,13 +113,13 @@ static void buffer_is_free_when_the_last_has_let_go(void)
 	struct shelf s;
 
 	shelf_fill(&s, 1, 0);
-	mst_store_hold(&s.store, 0);
-	mst_store_hold(&s.store, 0);
+	mst_store_hold(&s.store, 0, MST_HOLD_LASTING);
+	mst_store_hold(&s.store, 0, MST_HOLD_LASTING);
 	uint32_t buffer;
 	CU_ASSERT(mst_store_take(&s.store, 1, &buffer));
-	mst_store_let_go(&s.store, 0);
+	mst_store_let_go(&s.store, 0, MST_HOLD_LASTING);
 	CU_ASSERT_EQUAL(buffer_of(&s, 0), 0);
-	mst_store_let_go(&s.store, 0);
+	mst_store_let_go(&s.store, 0, MST_HOLD_LASTING);
 	CU_ASSERT(gone(&s, 0));
 }
 
@@ -130,7 +130,7 @@ static void nothing_changes_where_no_buffer_is_free(void)
 
 	shelf_fill(&s, 1, 0);
 	for (uint64_t version = 1; version < COUNT; version++) {
-		mst_store_hold(&s.store, buffer_of(&s, version - 1));
+		mst_store_hold(&s.store, buffer_of(&s, version - 1), MST_HOLD_LASTING);
 		CU_ASSERT_FATAL(mst_store_take(&s.store, version, &buffer));
 	}
 	buffer = 42;
@@ -138,7 +138,7 @@ static void nothing_changes_where_no_buffer_is_free(void)
 	CU_ASSERT_EQUAL(buffer, 42);
 	CU_ASSERT_EQUAL(s.store.newest, COUNT - 1);
 	uint32_t held = buffer_of(&s, 1);
-	mst_store_let_go(&s.store, held);
+	mst_store_let_go(&s.store, held, MST_HOLD_LASTING);
 	CU_ASSERT(mst_store_take(&s.store, COUNT, &buffer));
 	CU_ASSERT_EQUAL(buffer, held);
 }
@@ -149,13 +149,35 @@ static void spare_is_what_neither_history_nor_others_need(void)
 
 	shelf_fill(&s, 1, 1);
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, 1), 3);
-	mst_store_hold(&s.store, 1); /* the requester's own hold does not count against it */
+	mst_store_hold(&s.store, 1,
+		       MST_HOLD_LASTING); /* the requester's own hold does not count against it */
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, 1), 3);
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, 0), 2);
-	mst_store_hold(&s.store, 1); /* nor does a second one */
+	mst_store_hold(&s.store, 1, MST_HOLD_LASTING); /* nor does a second one */
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, 0), 2);
 	shelf_fill(&s, 3, 3);
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, 3), 1);
+}
+
+static void what_shards_copy_is_spare_later(void)
+{
+	struct shelf s;
+
+	shelf_fill(&s, 1, 2);
+	uint32_t held = buffer_of(&s, 2), other = (held + 1) % COUNT;
+	mst_store_hold(&s.store, held, MST_HOLD_PASSING);
+	CU_ASSERT_EQUAL(mst_store_spare(&s.store, other), COUNT - 2);
+	CU_ASSERT_EQUAL(mst_store_spare_later(&s.store, other), COUNT - 1);
+	mst_store_hold(&s.store, held, MST_HOLD_LASTING);
+	CU_ASSERT_EQUAL(mst_store_spare_later(&s.store, other), COUNT - 2);
+	CU_ASSERT_EQUAL(mst_store_spare_later(&s.store, held), COUNT - 1);
+	CU_ASSERT(mst_store_let_go(&s.store, held, MST_HOLD_LASTING));
+	CU_ASSERT_EQUAL(mst_store_spare_later(&s.store, other), COUNT - 1);
+	CU_ASSERT_EQUAL(mst_store_spare(&s.store, other), COUNT - 2);
+	mst_store_hold(&s.store, held, MST_HOLD_PASSING);
+	CU_ASSERT_FALSE(mst_store_let_go(&s.store, held, MST_HOLD_PASSING));
+	CU_ASSERT(mst_store_let_go(&s.store, held, MST_HOLD_PASSING)); /* nobody holds it now */
+	CU_ASSERT_EQUAL(mst_store_spare(&s.store, other), COUNT - 1);
 }
 
 /* Held and kept now, it will be held when it is kept no more. */
@@ -164,9 +186,9 @@ static void held_version_that_is_kept_counts_twice(void)
 	struct shelf s;
 
 	shelf_fill(&s, 2, 2);
-	mst_store_hold(&s.store, buffer_of(&s, 1));
+	mst_store_hold(&s.store, buffer_of(&s, 1), MST_HOLD_LASTING);
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, buffer_of(&s, 2)), 1);
-	mst_store_hold(&s.store, buffer_of(&s, 2));
+	mst_store_hold(&s.store, buffer_of(&s, 2), MST_HOLD_LASTING);
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, buffer_of(&s, 2)), 1);
 }
 
@@ -176,7 +198,7 @@ static void spare_is_never_less_than_nothing(void)
 
 	shelf_fill(&s, 3, 2);
 	for (uint64_t version = 0; version < 3; version++)
-		mst_store_hold(&s.store, buffer_of(&s, version));
+		mst_store_hold(&s.store, buffer_of(&s, version), MST_HOLD_LASTING);
 	CU_ASSERT_EQUAL(mst_store_spare(&s.store, buffer_of(&s, 2)), 0);
 }
 
@@ -192,7 +214,7 @@ static void commits_go_on_where_holders_leave_two(void)
 		for (uint64_t version = 1; version < 20; version++) {
 			uint32_t newest = buffer_of(&s, version - 1);
 			if (mst_store_spare(&s.store, newest) >= 2)
-				mst_store_hold(&s.store, newest);
+				mst_store_hold(&s.store, newest, MST_HOLD_LASTING);
 			CU_ASSERT_FATAL(mst_store_take(&s.store, version, &buffer));
 		}
 	}
@@ -210,6 +232,7 @@ static CU_TestInfo cases[] = {
 	{ "nothing changes where no buffer is free", nothing_changes_where_no_buffer_is_free },
 	{ "spare is what neither history nor others need",
 	  spare_is_what_neither_history_nor_others_need },
+	{ "what shards copy is spare later", what_shards_copy_is_spare_later },
 	{ "a held version that is kept counts twice", held_version_that_is_kept_counts_twice },
 	{ "spare is never less than nothing", spare_is_never_less_than_nothing },
 	{ "commits go on where holders leave two", commits_go_on_where_holders_leave_two },

@@ -25,6 +25,7 @@ struct world_worker {
 	enum world_worker_state state;
 	struct mst_identity who;
 	bool silent; /* no heartbeat, no action */
+	bool far;
 	bool asking, running;
 	bool kept; /* it has pushed without asking since it asked last */
 	uint64_t asks, have, seq;

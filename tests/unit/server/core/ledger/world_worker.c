@@ -29,6 +29,7 @@ void world_worker_admitted(struct ledger_world *w, struct world_worker *p, struc
 	p->silent = p->running = false;
 	p->asking = true; /* START is the first ask */
 	p->kept = false;
+	p->far = w->cfg.mixes && world_rarely(w, 3);
 	p->asks = 1;
 	p->seq = p->judged = p->heard = 0;
 	p->beat_ns = w->now_ns;
@@ -41,6 +42,7 @@ void world_worker_admitted(struct ledger_world *w, struct world_worker *p, struc
 	for (uint32_t shard = 0; shard < w->cfg.ledger.shards; shard++) {
 		struct mst_ledger_event ev = world_event(p, MST_EV_LINKED);
 		ev.shard = shard;
+		ev.far = shard == MST_SHARD_LEAD && p->far;
 		channel_post(&p->channel[1 + shard], &ev);
 	}
 	if (!world_is_spared(w) && world_rarely(w, 12)) {
