@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Builds muster with one deliberate fault at a time, and sees each be caught by the simulation.
+"""Builds muster with one deliberate fault at a time, and sees each be caught by the simulation, or
+by random histories of the ledger.
 
 A simulation that finds nothing proves little until it has found what is known to be wrong. Each
 mutant replaces a piece of source by another, or several ("also") where one promise is kept in
 several places; a piece must occur exactly once, so that a mutant whose target has changed is
 noticed. A mutant that only worlds with a certain fault can show names it ("with"), and is sought in
-those. The world that has caught a mutant ("first") is tried before all others, because a search
-from world 1 on takes most of the time; --rewrite and --markdown search from world 1 on, and
---rewrite notes which world it was.
+those. A mutant that no world can show names a policy ("histories"), and is sought in histories of
+unit.ledger_random under this policy. The world or history that has caught a mutant ("first") is
+tried before all others, because a search from world 1 on takes most of the time; --rewrite and
+--markdown search from world 1 on, and --rewrite notes which world it was.
 
 usage: mutants.py BUILD [--sample | --seed N | --only NAME,...] [--seeds N] [--jobs N] [--markdown]
                   [--rewrite]
@@ -30,6 +32,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).parent / "mutants.json"
 MUTANTS = json.loads(TABLE.read_text())
+WORLDS = pathlib.Path("tests/sim/test_sim")
+HISTORIES = pathlib.Path("tests/unit/server/test_unit_ledger_random")
 SAMPLED = ("server/core/", "server/data/", "server/control/", "client/")
 
 
@@ -67,14 +71,21 @@ def choose(args):
     return MUTANTS
 
 
+def shown_by(mutant):
+    return HISTORIES if "histories" in mutant else WORLDS
+
+
 class Builder:
-    """Compiles one source with another text, and links the simulation with it before the rest."""
+    """Compiles one source with another text, and links the simulation, or the histories, with it
+    before the rest."""
 
     def __init__(self, build, scratch):
         self.build, self.scratch = pathlib.Path(build).resolve(), pathlib.Path(scratch)
-        out = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", "test_sim"],
+        names = [program.name for program in (WORLDS, HISTORIES)]
+        out = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", *names],
                              check=True, capture_output=True, text=True).stdout.splitlines()
-        self.link = next(line for line in reversed(out) if " -o tests/sim/test_sim" in line)
+        self.link = {program: next(line for line in reversed(out) if f" -o {program} " in line)
+                     for program in (WORLDS, HISTORIES)}
         self.compile = {}
         for line in out:
             found = re.search(r" -c (\S+\.c)$", line)
@@ -99,18 +110,31 @@ class Builder:
     def make(self, mutant):
         name, program = mutant["name"], self.scratch / mutant["name"]
         objs = " ".join(self.compile_one(name, f, t) for f, t in texts(mutant).items())
-        self.run(re.sub(r" -o tests/sim/test_sim", f" {objs} -o {program}", self.link))
+        self.run(self.link[shown_by(mutant)].replace(f" -o {shown_by(mutant)} ",
+                                                     f" {objs} -o {program} "))
         return program
+
+
+def replay(program, mutant, seeds):
+    """The same of histories."""
+    first, last = map(int, seeds.split("-")) if "-" in seeds else (int(seeds), int(seeds))
+    done = subprocess.run([str(program), "--policy", mutant["histories"], "--seed", str(first),
+                           "--count", str(last - first + 1)], capture_output=True, text=True)
+    found = re.search(r"FAILED at line \d+: (?P<sentence>.*)\nagain .* --seed (?P<seed>\d+)",
+                      done.stdout)
+    return (int(found["seed"]) if found else last) - first + 1, found
 
 
 def live_through(program, mutant, seeds, jobs):
     """Returns how many worlds there were, and the seed and the sentence of the one that failed."""
+    if "histories" in mutant:
+        return replay(program, mutant, seeds)
     command = [str(program), "--seeds", seeds, "--jobs", str(jobs), "--short"]
     if "with" in mutant:
         command += ["--with", mutant["with"]]
     done = subprocess.run(command, capture_output=True, text=True)
     worlds = int(re.search(r"(\d+) worlds", done.stdout).group(1))
-    return worlds, re.search(r"seed (\d+) fails: (.*)", done.stdout)
+    return worlds, re.search(r"seed (?P<seed>\d+) fails: (?P<sentence>.*)", done.stdout)
 
 
 def hunt_from(first, program, mutant, args):
@@ -119,14 +143,14 @@ def hunt_from(first, program, mutant, args):
     while first <= args.seeds:
         lived, caught = live_through(program, mutant, f"{first}-{args.seeds}", args.jobs)
         worlds += lived
-        if not caught or not fails_anyway(mutant, caught.group(1), args):
+        if not caught or not fails_anyway(mutant, caught["seed"], args):
             return worlds, caught
-        first = int(caught.group(1)) + 1
+        first = int(caught["seed"]) + 1
     return worlds, None
 
 
 def fails_anyway(mutant, seed, args):
-    return live_through(pathlib.Path(args.build) / "tests/sim/test_sim", mutant,
+    return live_through(pathlib.Path(args.build) / shown_by(mutant), mutant,
                         f"{seed}-{seed}", 1)[1]
 
 
@@ -134,7 +158,7 @@ def hunt(program, mutant, args):
     """Tries the world that has caught it before; else all from the first on."""
     if "first" in mutant and not (args.rewrite or args.markdown):
         worlds, caught = live_through(program, mutant, str(mutant["first"]), 1)
-        if caught and not fails_anyway(mutant, caught.group(1), args):
+        if caught and not fails_anyway(mutant, caught["seed"], args):
             return worlds, caught
     return hunt_from(1, program, mutant, args)
 
@@ -175,12 +199,14 @@ def main():
         builder = Builder(args.build, scratch)
         for mutant in wanted:
             worlds, caught = hunt(builder.make(mutant), mutant, args)
-            seen = caught.group(2) if caught else "NOT CAUGHT"
+            seen = caught["sentence"] if caught else "NOT CAUGHT"
             lived += caught is None
             if caught:
-                firsts[mutant["name"]] = int(caught.group(1))
+                firsts[mutant["name"]] = int(caught["seed"])
             if args.markdown:
                 those = f", of those with {mutant['with']}" if "with" in mutant else ""
+                if "histories" in mutant:
+                    those = f" histories of {mutant['histories']}"
                 print(f"| {mutant['name']} | {mutant['what']} | {worlds}{those} | {seen} |",
                       flush=True)
             else:
