@@ -132,6 +132,18 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
 		faults_moment((int)w->seen.rank, server, (uint32_t)kind);
 }
 
+/* From here on what the worker reads may be written over. */
+static void watch_detached(const struct mst_link *at, uint32_t imm)
+{
+	const struct mst_link *peer = sim_link_peer(at);
+	const struct sim_worker *w = peer != NULL ? actors_owner(sim_link_owner(peer)) : NULL;
+
+	if (w != NULL && imm != mst_imm(MST_IMM_SESSION, MST_SESSION_OF_WORKER, 0))
+		obs_violated("server %d hangs up on rank %" PRIu32
+			     ", and has not told it that its session has ended",
+			     servers_number(sim_link_owner(at)), w->seen.rank);
+}
+
 static void watch_let_in_again(void)
 {
 	obs_violated("a token was good for a second link");
@@ -232,6 +244,7 @@ bool actors_play(struct sim_plan *plan)
 {
 	static const struct sim_net_watch watch = { .put = watch_put,
 						    .spoiled = watch_spoiled,
+						    .detached = watch_detached,
 						    .let_in_again = watch_let_in_again };
 
 	struct sim_heap before = sim_heap_now();

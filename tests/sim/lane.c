@@ -410,6 +410,8 @@ static void taken(struct sim_end *e, const struct mst_put *put)
 	const struct sim_net_watch *watch = sim_nets_watch();
 
 	e->out->notified += put->notify;
+	if (put->notify)
+		e->last_imm = put->imm;
 	sim_mix(put->offset ^ (uint64_t)put->bytes << 20 ^ (uint64_t)put->imm << 32);
 	if (put->notify)
 		sim_say("link %u %s: put %zu+%zu, imm %08x", e->session->number, way(e->out),

@@ -174,6 +174,9 @@ static void net_detach(struct mst_link *link)
 	struct sim_net *net = e->net;
 
 	MST_ASSERT(net != NULL && net->link[e->index] == e);
+	if (!e->connector && e->state == SIM_END_LIVE && !e->owner->dead &&
+	    watcher->detached != NULL)
+		watcher->detached(link, e->last_imm);
 	sim_end_hang_up(e);
 	net->link[e->index] = net->link[--net->link_count];
 	net->link[e->index]->index = e->index;

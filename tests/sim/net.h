@@ -68,6 +68,9 @@ struct sim_net_watch {
 	void (*arrived)(const struct mst_link *at, bool up, uint32_t imm);
 	/* The bytes of a put have changed before they were reported sent. */
 	void (*spoiled)(const struct mst_link *from);
+	/* The acceptor, which is alive, has detached a link that is not lost, after a put with this
+	 * immediate. */
+	void (*detached)(const struct mst_link *acceptor, uint32_t imm);
 	/* The acceptor has freed this link. */
 	void (*freed)(const struct mst_link *acceptor);
 	/* A thief was let in by a token that had let its owner in. There are thieves, who show

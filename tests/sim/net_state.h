@@ -113,9 +113,10 @@ struct sim_end {
 	enum sim_end_state state;
 	int error; /* not 0: it is lost, or will be once attached */
 	bool connector;
-	bool hung;  /* it has said that nothing follows, or never will */
-	bool deaf;  /* it acknowledges nothing, and the other end is not told */
-	bool freed; /* by its owner */
+	bool hung;         /* it has said that nothing follows, or never will */
+	bool deaf;         /* it acknowledges nothing, and the other end is not told */
+	bool freed;        /* by its owner */
+	uint32_t last_imm; /* of the last put that notified */
 	uint32_t room;
 	struct sim_process *owner;
 	struct sim_net *net; /* attached to it */
