@@ -9,19 +9,16 @@
 #include "common/base/clock.h"
 #include "common/base/reason.h"
 #include "server/control/transfer/agreement.h"
-#include "tests/unit/server/control/stub_stream.h"
+#include "tests/unit/server/control/transfer/worker_case.h"
 #include "tests/ut.h"
 
 #define WORKERS 3u
 #define PATIENCE (30 * MST_SECOND)
 #define STATE_MAX (1u << 20)
 
-/* The other end of a connection. It reads a message as soon as it has come. */
 struct peer {
-	struct mst_conn *conn;
-	unsigned char in[64 << 10];
-	size_t have;
-	uint32_t told; /* how many AGREEs have come, last */
+	struct worker_case at; /* stands first */
+	uint32_t told;         /* how many AGREEs have come, last */
 	struct mst_agree last;
 	char state[64 << 10]; /* what it has been given */
 	uint64_t taken, total;
@@ -37,8 +34,9 @@ static int error; /* of the last claim or piece */
 
 /* ---- the workers ---- */
 
-static void hear(struct peer *p, const struct mst_message *m)
+static void hear(struct worker_case *w, const struct mst_message *m)
 {
+	struct peer *p = (struct peer *)w;
 	const struct mst_state_piece *piece = &m->handed.piece;
 
 	if (m->kind == MST_MSG_AGREE) {
@@ -55,68 +53,17 @@ static void hear(struct peer *p, const struct mst_message *m)
 	p->total = piece->total;
 }
 
-static ssize_t take(struct mst_stream *s, const void *data, size_t len)
-{
-	struct peer *p = (struct peer *)s;
-	static struct mst_message m;
-	int64_t length;
-
-	len = len < sizeof(p->in) - p->have ? len : sizeof(p->in) - p->have;
-	memcpy(p->in + p->have, data, len);
-	p->have += len;
-	while ((length = mst_frame_length(p->in, p->have, NULL)) > 0 && (size_t)length <= p->have) {
-		CU_ASSERT_EQUAL_FATAL(mst_message_decode(p->in, (size_t)length, &m, NULL), 0);
-		hear(p, &m);
-		p->have -= (size_t)length;
-		memmove(p->in, p->in + length, p->have);
-	}
-	return (ssize_t)len;
-}
-
-static ssize_t nothing(struct mst_stream *s, void *data, size_t len)
-{
-	(void)s;
-	(void)data;
-	(void)len;
-	return -EAGAIN;
-}
-
-static void hang_up(struct mst_stream *s)
-{
-	((struct peer *)s)->conn = NULL;
-}
-
-static const struct mst_stream_ops stream = {
-	.send = take, .receive = nothing, .close = hang_up, STUB_STREAM
-};
-
-static void gone(void *ctx, struct mst_conn *c)
-{
-	(void)ctx;
-	(void)c;
-}
-
-static const struct mst_frontend_ops front_ops = { .gone = gone };
-
 static void joins(uint32_t rank, uint32_t incarnation)
 {
 	struct peer *p = &worker[rank];
 
 	*p = (struct peer){ .told = 0 };
-	p->conn = mst_frontend_adopt(&base.front, (struct mst_stream *)p, "10.0.0.7:5",
-				     MST_CONN_HELLO);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(p->conn);
-	mst_frontend_admit(&base.front, p->conn, (struct mst_identity){ rank, incarnation });
+	worker_case_join(&p->at, &base.front, (struct mst_identity){ rank, incarnation }, hear);
 	present[rank] = true;
 }
 
 static void begin(void)
 {
-	struct mst_frontend_cfg cfg = {
-		.stream = &stream, .members = WORKERS + 2, .workers = WORKERS, .ops = &front_ops
-	};
-	struct mst_reason why;
-
 	options = (struct mst_server_options){
 		.job = "test", .workers = WORKERS, .patience_ns = PATIENCE, .state_max = STATE_MAX
 	};
@@ -126,7 +73,7 @@ static void begin(void)
 	agreement = (struct mst_agreement){ .base = &base };
 	now_ns = MST_SECOND;
 	CU_ASSERT_EQUAL_FATAL(mst_agreement_init(&agreement), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, &why), 0);
+	worker_case_open(&base.front, WORKERS);
 	for (uint32_t rank = 0; rank < WORKERS; rank++)
 		joins(rank, 1);
 	mst_agreement_begin(&agreement);
@@ -161,7 +108,7 @@ static const char *claims(uint32_t rank, uint64_t version, const char *rate)
 	for (const char *at = rate; *at != '\0'; at++)
 		part->digest = part->digest * 31 + (unsigned char)*at;
 	const char *what = NULL;
-	error = mst_agreement_claim(&agreement, worker[rank].conn, &claim, &what);
+	error = mst_agreement_claim(&agreement, worker[rank].at.conn, &claim, &what);
 	step();
 	return what;
 }
@@ -179,7 +126,7 @@ static const char *claims_kernel(uint32_t rank, const char *kernel)
 	claim.part[1].kind = MUSTER_PART_KERNEL;
 	claim.part[1].digest = (unsigned char)kernel[0];
 	const char *what = NULL;
-	error = mst_agreement_claim(&agreement, worker[rank].conn, &claim, &what);
+	error = mst_agreement_claim(&agreement, worker[rank].at.conn, &claim, &what);
 	step();
 	return what;
 }
@@ -192,14 +139,14 @@ static const char *gives(uint32_t rank, uint64_t offset, const char *state, uint
 	};
 	const char *what = NULL;
 
-	error = mst_agreement_piece(&agreement, worker[rank].conn, &piece, &what);
+	error = mst_agreement_piece(&agreement, worker[rank].at.conn, &piece, &what);
 	step();
 	return what;
 }
 
 static void is_lost(uint32_t rank)
 {
-	worker[rank].conn->left = true;
+	worker[rank].at.conn->left = true;
 	present[rank] = false;
 	mst_agreement_lost(&agreement, rank);
 	step();
@@ -274,7 +221,7 @@ static void nobody_waits_for_one_that_is_lost(void)
 	joins(2, 2);
 	CU_ASSERT_PTR_NOT_NULL(claims(2, 0, "0.3")); /* nothing tells that it may */
 	joins(2, 3);
-	worker[2].conn->took = true; /* the state of another, which has trained since */
+	worker[2].at.conn->took = true; /* the state of another, which has trained since */
 	CU_ASSERT_PTR_NULL(claims(2, 0, "0.05"));
 	CU_ASSERT(is_told(2, MST_AGREE_DONE, 2));
 	end();
@@ -352,7 +299,7 @@ static void one_that_gives_nothing_is_named(void)
 	CU_ASSERT_PTR_NULL(gives(0, 0, "mi", 2, 4));
 	now_ns += PATIENCE / 4;
 	CU_ASSERT_PTR_NULL(mst_agreement_stalled(&agreement, now_ns));
-	CU_ASSERT_PTR_EQUAL(mst_agreement_stalled(&agreement, now_ns + 1), worker[0].conn);
+	CU_ASSERT_PTR_EQUAL(mst_agreement_stalled(&agreement, now_ns + 1), worker[0].at.conn);
 	is_lost(0);
 	CU_ASSERT(is_told(1, MST_AGREE_DONE, 1) && is_told(2, MST_AGREE_DONE, 1));
 	CU_ASSERT_PTR_NULL(mst_agreement_stalled(&agreement, now_ns + PATIENCE));
@@ -411,7 +358,7 @@ static void other_kernels_are_told_to_all_and_to_one_that_joins_late(void)
 	CU_ASSERT_EQUAL(worker[0].last.kernels, 0);
 	is_lost(2);
 	joins(2, 2);
-	worker[2].conn->took = true;
+	worker[2].at.conn->took = true;
 	CU_ASSERT_PTR_NULL(claims_kernel(2, "2.6"));
 	CU_ASSERT(is_told(2, MST_AGREE_DONE, 2) && worker[2].last.kernels == 1);
 	CU_ASSERT_STRING_EQUAL(worker[2].last.why, "torch: 2.6, and 1.13 at rank 0");

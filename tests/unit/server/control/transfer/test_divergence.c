@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Workers that have something else than the others after a version, at the leader. The test plays
  * the workers: what each says that it has, when, and what it is told. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "server/control/transfer/divergence.h"
-#include "tests/unit/server/control/stub_stream.h"
+#include "tests/unit/server/control/transfer/worker_case.h"
 #include "tests/ut.h"
 
 #define WORKERS (MST_STATE_GROUPS + 6u)
 
-/* The other end of a connection. It reads a message as soon as it has come. */
 struct peer {
-	struct mst_conn *conn;
-	unsigned char in[64 << 10];
-	size_t have;
+	struct worker_case at; /* stands first */
 	uint32_t told;
 	struct mst_differs last;
 };
@@ -27,69 +23,26 @@ static struct mst_divergence divergence;
 static struct peer worker[WORKERS];
 static bool present[WORKERS];
 
-static ssize_t take(struct mst_stream *s, const void *data, size_t len)
+static void hear(struct worker_case *w, const struct mst_message *m)
 {
-	struct peer *p = (struct peer *)s;
-	static struct mst_message m;
-	int64_t length;
+	struct peer *p = (struct peer *)w;
 
-	memcpy(p->in + p->have, data, len);
-	p->have += len;
-	while ((length = mst_frame_length(p->in, p->have, NULL)) > 0 && (size_t)length <= p->have) {
-		CU_ASSERT_EQUAL_FATAL(mst_message_decode(p->in, (size_t)length, &m, NULL), 0);
-		CU_ASSERT_EQUAL_FATAL(m.kind, MST_MSG_DIFFERS);
-		p->told++;
-		p->last = m.differs;
-		p->have -= (size_t)length;
-		memmove(p->in, p->in + length, p->have);
-	}
-	return (ssize_t)len;
+	CU_ASSERT_EQUAL_FATAL(m->kind, MST_MSG_DIFFERS);
+	p->told++;
+	p->last = m->differs;
 }
-
-static ssize_t nothing(struct mst_stream *s, void *data, size_t len)
-{
-	(void)s;
-	(void)data;
-	(void)len;
-	return -EAGAIN;
-}
-
-static void hang_up(struct mst_stream *s)
-{
-	((struct peer *)s)->conn = NULL;
-}
-
-static const struct mst_stream_ops stream = {
-	.send = take, .receive = nothing, .close = hang_up, STUB_STREAM
-};
-
-static void gone(void *ctx, struct mst_conn *c)
-{
-	(void)ctx;
-	(void)c;
-}
-
-static const struct mst_frontend_ops front_ops = { .gone = gone };
 
 static void joins(uint32_t rank, uint32_t incarnation)
 {
 	struct peer *p = &worker[rank];
 
 	*p = (struct peer){ .told = 0 };
-	p->conn = mst_frontend_adopt(&base.front, (struct mst_stream *)p, "10.0.0.7:5",
-				     MST_CONN_HELLO);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(p->conn);
-	mst_frontend_admit(&base.front, p->conn, (struct mst_identity){ rank, incarnation });
+	worker_case_join(&p->at, &base.front, (struct mst_identity){ rank, incarnation }, hear);
 	present[rank] = true;
 }
 
 static void begin(uint32_t workers)
 {
-	struct mst_frontend_cfg cfg = {
-		.stream = &stream, .members = WORKERS + 2, .workers = WORKERS, .ops = &front_ops
-	};
-	struct mst_reason why;
-
 	options = (struct mst_server_options){ .job = "test",
 					       .workers = workers,
 					       .owner = MUSTER_WORKERS_OWN };
@@ -99,7 +52,7 @@ static void begin(uint32_t workers)
 	memset(present, 0, sizeof(present));
 	divergence = (struct mst_divergence){ .base = &base };
 	CU_ASSERT_EQUAL_FATAL(mst_divergence_init(&divergence), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_frontend_open(&base.front, &cfg, &why), 0);
+	worker_case_open(&base.front, WORKERS);
 	for (uint32_t rank = 0; rank < workers; rank++)
 		joins(rank, 1);
 }
@@ -112,7 +65,7 @@ static void end(void)
 
 static const char *compares(uint32_t rank, const struct mst_comparison *said)
 {
-	const char *wrong = mst_divergence_compare(&divergence, worker[rank].conn, said);
+	const char *wrong = mst_divergence_compare(&divergence, worker[rank].at.conn, said);
 
 	mst_frontend_step(&base.front, 1);
 	return wrong;
@@ -358,7 +311,7 @@ static void a_new_session_is_another_state(void)
 	begin(3);
 	for (uint32_t rank = 0; rank < 3; rank++)
 		has_rate(rank, 16, rank == 1 ? "0.2" : "0.1");
-	mst_frontend_hang_up(&base.front, worker[1].conn);
+	mst_frontend_hang_up(&base.front, worker[1].at.conn);
 	joins(1, 2);
 	for (uint32_t rank = 0; rank < 3; rank++)
 		has_rate(rank, 32, rank == 1 ? "0.2" : "0.1");
@@ -476,7 +429,7 @@ static void what_cannot_be_compared_breaks_the_protocol(void)
 static void of_two_both_hear_that_one_came_late_with_other_kernels(void)
 {
 	begin(2);
-	worker[1].conn->other_kernels = true;
+	worker[1].at.conn->other_kernels = true;
 	for (uint32_t rank = 0; rank < 2; rank++)
 		has_tensors(rank, 41, rank == 1 ? 1 : NONE, false, true);
 	CU_ASSERT(is_told(0, 41, 1) && is_told(1, 41, 0));
