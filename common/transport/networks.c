@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Lists of networks, and of the addresses of their listeners. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>

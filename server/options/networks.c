@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Which networks the options of a server mean. */
 #include "common/transport/reach.h"
 #include "common/transport/transport.h"
 #include "server/options/options.h"

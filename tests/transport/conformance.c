@@ -127,7 +127,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s: %s\n", argv[0], mst_reason_or_errno(&options.why, operand));
 	else if (!may_be(argc - operand, argv + operand))
 		fprintf(stderr,
-			"usage: %s [--OPTION=VALUE ...] SCHEME[,BESIDE] threads|processes [HASTE]\n",
+			"usage: %s [--OPTION=VALUE ...] SCHEME[,SCHEME] threads|processes [N]\n",
 			argv[0]);
 	else
 		status = run(argc - operand, argv + operand);

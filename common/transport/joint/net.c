@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The net of several networks: its parts, and how one thread waits for all of them. */
 #include <errno.h>
 #include <poll.h>
 #include <stdatomic.h>
