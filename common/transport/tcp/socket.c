@@ -74,12 +74,15 @@ static uint64_t ns_of_ms(uint32_t ms)
 	return (uint64_t)ms * MST_MS;
 }
 
-/* Something was sent after the last that was heard; or a full window was probed, and no answer is
- * here. */
+/* Something was sent after the last that was heard, or with it, as far as milliseconds tell; or it
+ * was to be sent again, which counts as sent nowhere if this host's own card is down; or a full
+ * window was probed, and no answer is here. */
 static bool is_unanswered(const struct tcp_info *info)
 {
-	return info->tcpi_probes > 0 ||
-	       (info->tcpi_unacked > 0 && info->tcpi_last_data_sent < info->tcpi_last_ack_recv);
+	if (info->tcpi_probes > 0)
+		return true;
+	return info->tcpi_unacked > 0 && (info->tcpi_retransmits > 0 ||
+					  info->tcpi_last_data_sent <= info->tcpi_last_ack_recv);
 }
 
 enum mst_tcp_life mst_tcp_pulse_look(struct mst_tcp_pulse *p, int fd, uint64_t now_ns,
