@@ -232,10 +232,11 @@ def worker_environment(address, rank):
 class Child:
     """A process, and what it said."""
 
-    def __init__(self, command, **env):
+    def __init__(self, command, preexec_fn=None, **env):
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log,
-                                        stderr=self.log, env=dict(os.environ, **env))
+                                        stderr=self.log, env=dict(os.environ, **env),
+                                        preexec_fn=preexec_fn)
 
     def signal(self, signo):
         self.process.send_signal(signo)

@@ -119,11 +119,12 @@ def read_log(log):
 
 
 class Server:
-    def __init__(self, musterd, *options, stderr=None, preexec_fn=None, **env):
+    def __init__(self, musterd, *options, stderr=None, preexec_fn=None, listen="127.0.0.1:0",
+                 **env):
         r, w = os.pipe()
         self.log = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen(
-            [musterd, "--listen", "127.0.0.1:0", *LEASE, *options],
+            [musterd, "--listen", listen, *LEASE, *options],
             pass_fds=[w],
             stderr=self.log if stderr is None else stderr,
             stdin=subprocess.DEVNULL,
@@ -134,10 +135,11 @@ class Server:
         with os.fdopen(r) as ready:
             line = ready.readline()
         self.port = int(re.search(r":(\d+)$", line).group(1))
-        self.address = f"127.0.0.1:{self.port}"
+        self.host = listen.rpartition(":")[0]
+        self.address = f"{self.host}:{self.port}"
 
     def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port), SECONDS)
+        return socket.create_connection((self.host, self.port), SECONDS)
 
     def say(self, data, wait=SECONDS):
         """Sends, and returns (code, sentence) of the error, or None if it just closes."""
