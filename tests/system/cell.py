@@ -9,7 +9,7 @@ import time
 
 import history
 from base import LEASE_S
-from violence import Failed, Scene, hang_up, holdings, limit_files, wait_until
+from violence import Failed, hang_up, holdings, limit_files, linked, wait_until
 
 WORKERS, SPARE = 5, 4
 MOMENTS = {
@@ -29,6 +29,7 @@ VIOLENCE = {
     "cut": "control connection reset",
     "stall": "control connection silent",
     "full": "full tmpfs",
+    "dark": "host cut off the network",
 }
 VICTIMS = ("worker", "server", "run")
 LASTING = ("stop", "stall")  # which a lease ends; for these alone is it a short one
@@ -38,11 +39,19 @@ BY_SIGNAL = {"kill": signal.SIGKILL, "stop": signal.SIGSTOP, "term": signal.SIGT
 FILES_MAX = 4096
 HANG_S = 120  # only bounds a test that hangs
 SERVER_LEASE_S = 60  # no cell is about it
-WORKER_HOLDINGS = (4, 1)  # descriptors and maps that the server has for a worker
+DEAD_S = 2  # after which a link to a host that is cut off has ended
 
 
-def no_cell(victim, violence, moment):
-    """Why a cell makes no sense; None: it does."""
+def no_cell(victim, violence, moment, apart=False):
+    """Why a cell makes no sense; None: it does. @apart: each process has a host of its own."""
+    if apart and victim == "run":
+        return "a run has one host"
+    if apart and violence == "full":
+        return "no memory is shared"
+    if violence == "dark" and not apart:
+        return "there is one host"
+    if violence == "dark" and moment in ("join", "rejoin"):
+        return "without a link it is a silent control connection"
     if victim == "run" and moment == "rejoin":
         return "a run starts each rank once"
     if victim == "run" and violence == "stall":
@@ -73,7 +82,7 @@ class Expected:
         if violence == "full" and joins:
             self.victim = {1}
         if violence != "full" and moment not in ("end", "join"):
-            self.lost = lease_s if violence in LASTING else 0.0
+            self.lost = lease_s if violence in LASTING else DEAD_S if violence == "dark" else 0.0
         if moment == "join":  # it is the one that everybody waits for
             self.server, self.others, self.goes_on = {1}, {1}, False
 
@@ -115,11 +124,15 @@ class Cell:
         self.is_short = lasts and self.lease_s < LEASE_S
         if lasts or moment == "rejoin":
             self.sleep_us = max(self.sleep_us, 4000)
+        if violence == "dark":
+            self.sleep_us = max(self.sleep_us, 10000)
         if lasts:  # as many versions during a longer lease
             self.sleep_us = max(self.sleep_us, int(5000 * self.lease_s))
         # What a worker held is given back while the job still goes on.
         lasts_us = 1.6e6 * self.lease_s if lasts else 1e6 if victim == "worker" else 3e5
-        if victim != "worker" and violence in ("kill", "term", "cut"):
+        if violence == "dark":
+            lasts_us = 4e6
+        if victim != "worker" and violence in ("kill", "term", "cut", "dark"):
             lasts_us = 1e7  # the job ends by it: it must not be over before, on a busy host
         self.commits = self.at + int(lasts_us / max(self.sleep_us, 500))
         if moment == "end":
@@ -140,7 +153,7 @@ class Cell:
         elif self.moment == "write":
             s.plan(worker, f"after put header - {at}", f"after put data - {self.pieces}")
         elif self.moment == "full":
-            s.plan("server", f"after put answer {self.rank} {at}", "before poll - - 1")
+            s.plan("server", *s.not_looking(self.rank, at))
             s.plan(worker, f"after put header - {at}")
         elif self.moment in ("counted", "rejoin"):
             for rank in self.absent():
@@ -194,8 +207,7 @@ class Cell:
         if self.moment == "join" and self.victim != "run":
             # The server says so before its welcome has come; only with it the worker has memory.
             others = [s.process[f"rank{r}"].pid for r in range(WORKERS) if r != self.rank]
-            wait_until(lambda: all((holdings(pid) or (0, 0))[1] for pid in others), HANG_S / 2,
-                       "all have their welcome")
+            wait_until(lambda: all(map(linked, others)), HANG_S / 2, "all have their welcome")
         if self.moment == "counted":
             s.go(f"rank{self.rank}")
             wait_until(lambda: self.is_counted(s.status()), HANG_S / 2,
@@ -230,6 +242,8 @@ class Cell:
         pid = s.pid_of(self.victim_name())
         if self.violence in BY_SIGNAL:
             os.kill(pid, BY_SIGNAL[self.violence])
+        elif self.violence == "dark":
+            s.darken(self.victim_name())
         elif self.violence == "full":
             s.fill_small()
             if self.victim == "worker" and self.moment in ("join", "rejoin"):
@@ -328,7 +342,7 @@ class Cell:
             self.check(f"the job ends at version {proof.newest}, not {self.commits}",
                        proof.newest == self.commits, starved or self.is_short)
 
-    def check_holdings(self, before):
+    def check_holdings(self, s, before):
         """What the server had for the worker it has given back."""
         if self.victim != "worker" or self.expected.lost is None:
             return
@@ -339,7 +353,8 @@ class Cell:
         if held is None or before is None:
             return  # the job was over before one could look
         joins = self.moment == "rejoin"
-        most = tuple(b - (n if not joins else n // 4) for b, n in zip(before, WORKER_HOLDINGS))
+        own = (1, 0) if joins else s.worker_holdings
+        most = tuple(b - n for b, n in zip(before, own))
         self.check(f"the server holds {held} descriptors and maps, not {most}",
                    held[0] <= most[0] and held[1] <= most[1])
 
@@ -363,12 +378,12 @@ class Cell:
         self.check(f"ranks {starved} were silent for a lease, unhurt", not starved, True)
         self.check_statuses(s, bool(starved))
         self.check_history(s, before, int(since * 1e9), bool(starved))
-        self.check_holdings(held)
+        self.check_holdings(s, held)
         self.check(f"sockets are left: {s.sockets()}", not s.sockets())
         self.check(f"files are left: {s.litter()}", not s.litter())
 
     def run(self):
-        s = Scene(self.a)
+        s = self.a.scene(self.a)
         began = time.monotonic()
         try:
             self.play(s)

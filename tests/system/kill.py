@@ -4,14 +4,15 @@
 
 usage: kill.py [MOMENT ...] --muster MUSTER --musterd TRIP_MUSTERD --worker TRIP_WORKER
                [--violence V,...] [--victim V,...] [--policy P] [--lease MS] [--timings SEED]
-               [--parallel N] [--markdown FILE] [--half]
+               [--parallel N] [--markdown FILE] [--every N] [--hosts]
        kill.py --list [--paths]
 
 A moment is a place in the protocol where processes are made to stand still (trip.c), not a time
 that was slept. What becomes of each cell must be as expected() says, and is proven by the workers'
 histories: no version lost, no sum wrong, nobody stuck, nothing left. --timings draws other steps,
-other work and other pieces. --half runs every second cell, so that each moment, victim and violence
-has half of its own. Ends with 1 if one cell is not so.
+other work and other pieces. --every 2 runs every second cell, so that each moment, victim and
+violence has half of its own, --every 4 a quarter. With --hosts each process has a host of its own
+(hosts.py), and the job is over TCP. Ends with 1 if one cell is not so.
 """
 import argparse
 import concurrent.futures
@@ -19,9 +20,11 @@ import os
 import subprocess
 import sys
 
+import host_cell
 import matrix
+import violence
 from base import LEASE_S, listing
-from cell import HEADS, MOMENTS, VICTIMS, VIOLENCE, Cell, no_cell
+from cell import HEADS, MOMENTS, VICTIMS, VIOLENCE, WORKERS, Cell, no_cell
 
 # Its cells execute the lines that those of all moments execute, but for some seventy of 11000 (as
 # gcov counts them). Next comes "rejoin", which lacks three times as many.
@@ -32,21 +35,21 @@ def rows(cells, a):
     done = {(c.victim, c.violence, c.moment): c for c in cells}
     for moment in a.moments:
         for victim in a.victim:
-            for violence in a.violence:
-                why = no_cell(victim, violence, moment)
-                cell = done.get((victim, violence, moment))
+            for one in a.violence:
+                why = no_cell(victim, one, moment, a.hosts)
+                cell = done.get((victim, one, moment))
                 if cell:
-                    yield moment, victim, violence, cell.figures(), bool(cell.problems)
-                elif why or violence == "full":
-                    yield moment, victim, violence, why or "no user namespaces here", False
+                    yield moment, victim, one, cell.figures(), bool(cell.problems)
+                elif why or one == "full":
+                    yield moment, victim, one, why or "no user namespaces here", False
 
 
 def print_table(cells, a):
     print(f"{'moment':8} {'victim':7} {'violence':8} " + " ".join(f"{h:>13}" for h in HEADS))
-    for moment, victim, violence, figures, bad in rows(cells, a):
+    for moment, victim, one, figures, bad in rows(cells, a):
         text = f"({figures})" if isinstance(figures, str) else \
             " ".join(f"{f:>13}" for f in figures)
-        print(f"{moment:8} {victim:7} {violence:8} {text}{'  NOT SO' if bad else ''}")
+        print(f"{moment:8} {victim:7} {one:8} {text}{'  NOT SO' if bad else ''}")
 
 
 def once_more(cell, a):
@@ -91,7 +94,8 @@ def parse():
     p.add_argument("--timings", metavar="SEED")
     p.add_argument("--parallel", type=int, default=2, metavar="N")
     p.add_argument("--markdown", metavar="FILE")
-    p.add_argument("--half", action="store_true")
+    p.add_argument("--every", type=int, default=1, metavar="N")
+    p.add_argument("--hosts", action="store_true", help="each process has a host of its own")
     a = p.parse_args()
     a.moments = a.moments or list(MOMENTS)
     set_lease(a, a.lease / 1000)
@@ -102,9 +106,9 @@ def parse():
     return a
 
 
-def is_even(victim, violence, moment):
-    return sum(list(of).index(one) for of, one in ((VICTIMS, victim), (VIOLENCE, violence),
-                                                   (MOMENTS, moment))) % 2 == 0
+def number(*names):
+    """The number of a cell, by its victim, violence and moment."""
+    return sum(list(of).index(one) for of, one in zip((VICTIMS, VIOLENCE, MOMENTS), names))
 
 
 def main():
@@ -112,12 +116,22 @@ def main():
     if a.list:
         print("\n".join(PATHS if a.paths else MOMENTS))
         return
+    a.scene = violence.Scene
+    if not a.hosts:
+        play(a)
+        return
+    a.scene = host_cell.Scene
+    with host_cell.Places(a.parallel, 1 + WORKERS) as a.places:
+        play(a)
+
+
+def play(a):
     before = listing()
-    can_fill = "full" not in a.violence or namespace()
-    cells = [Cell(victim, violence, moment, a) for moment in a.moments for victim in a.victim
-             for violence in a.violence if not no_cell(victim, violence, moment)
-             and (violence != "full" or can_fill)
-             and (not a.half or is_even(victim, violence, moment))]
+    can_fill = a.hosts or "full" not in a.violence or namespace()
+    cells = [Cell(victim, one, moment, a) for moment in a.moments for victim in a.victim
+             for one in a.violence if not no_cell(victim, one, moment, a.hosts)
+             and (one != "full" or can_fill)
+             and number(victim, one, moment) % a.every == 0]
     with concurrent.futures.ThreadPoolExecutor(a.parallel) as pool:
         list(pool.map(Cell.run, cells))
     cells = [once_more(cell, a) if cell.problems and not cell.hard else cell for cell in cells]

@@ -42,6 +42,26 @@ descriptors and the memory of a lost worker, and that no process, socket or file
 Measured on {host}, two jobs at a time.
 
 """
+HOSTS_HEAD = """<!-- SPDX-License-Identifier: MIT -->
+<!-- Written by tests/system/kill.py --hosts --markdown; do not edit. -->
+# The kill matrix between hosts
+
+As [the kill matrix](kill-matrix.md), which says what moments, violence and columns are; but each
+process has a host of its own, which is a network namespace (`tests/system/hosts.py`), and the job
+is over TCP. `ctest -R system.kill_hosts.all` runs all of it, `tests/run.sh` every fourth cell.
+
+One violence is added: `dark`, a host that is cut off the network. No process is told of that. Its
+links end because its kernel acknowledges nothing any more, which takes two seconds by default, and
+no lease.
+
+Measured on {host}, two jobs at a time.
+
+"""
+HOSTS_END = """
+## What has no cell
+
+{reasons}
+"""
 FULL = """
 ## What a full tmpfs means
 
@@ -71,9 +91,11 @@ def host():
 
 def write(path, rows, a):
     moments = "\n".join(f"| `{name}` | {text} |" for name, text in MOMENTS.items())
-    violence = "\n".join(f"| `{name}` | {text} |" for name, text in VIOLENCE.items())
-    out = HEAD.format(policy=a.policy, lease=a.lease, calm=CALM_LEASE_S, moments=moments,
-                      violence=violence, host=host())
+    violence = "\n".join(f"| `{name}` | {text} |" for name, text in VIOLENCE.items()
+                         if name != "dark")
+    out = (HOSTS_HEAD if a.hosts else HEAD).format(
+        policy=a.policy, lease=a.lease, calm=CALM_LEASE_S, moments=moments, violence=violence,
+        host=host())
     out += f"| moment | victim | violence | {' | '.join(HEADS)} |\n"
     out += "| --- | --- | --- |" + " ---: |" * len(HEADS) + "\n"
     for moment, victim, violence, figures, bad in rows:
@@ -85,10 +107,10 @@ def write(path, rows, a):
     for moment in MOMENTS:
         for victim in VICTIMS:
             for one in VIOLENCE:
-                why = no_cell(victim, one, moment)
-                if why:
+                why = no_cell(victim, one, moment, a.hosts)
+                if why and (a.hosts or one != "dark"):
                     reasons.setdefault(why, set()).add(f"{victim}, {one}, {moment}")
     text = "\n".join(f"- {len(cells)} cells, {sorted(cells)[0]} and the like: {why}."
                      for why, cells in reasons.items())
     with open(path, "w") as f:
-        f.write(out + FULL.format(reasons=text))
+        f.write(out + (HOSTS_END if a.hosts else FULL).format(reasons=text))

@@ -43,10 +43,11 @@ def wait_until(condition, seconds, what):
 class Relay(threading.Thread):
     """Stands in the control connections between workers and their server."""
 
-    def __init__(self, port):
+    def __init__(self, server, host="127.0.0.1"):
+        """@server: its address and port. @host: where the relay listens."""
         super().__init__(daemon=True)
-        self.port, self.listener = port, socket.create_server(("127.0.0.1", 0))
-        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.server, self.listener = server, socket.create_server((host, 0))
+        self.address = f"{host}:{self.listener.getsockname()[1]}"
         self.notified_fd, self.notify_fd = os.pipe()
         self.order, self.pairs = None, {}
         self.start()
@@ -78,7 +79,7 @@ class Relay(threading.Thread):
     def join_pair(self):
         caller = self.listener.accept()[0]
         try:
-            called = socket.create_connection(("127.0.0.1", self.port))
+            called = socket.create_connection(self.server)
         except OSError:
             caller.close()
             return
@@ -124,6 +125,16 @@ def hang_up(pid, port):
         raise Failed(f"process {pid} has {done} connections to port {port}")
 
 
+def linked(pid):
+    """Has a worker a link beside its control connection, or the memory of one?"""
+    try:
+        fds = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+    except OSError:
+        return False
+    sockets = sum(fd.startswith("socket:") for fd in fds)
+    return sockets > 1 or (holdings(pid) or (0, 0))[1] > 0
+
+
 def holdings(pid):
     """Descriptors, and maps of shared memory, of a process; None if it is gone."""
     try:
@@ -135,6 +146,10 @@ def holdings(pid):
 
 class Scene:
     """The processes of one job, apart or under muster run, and what they left."""
+
+    address = "127.0.0.1"  # of the server
+    server_options = ()
+    worker_holdings = (4, 1)  # descriptors and maps that the server has for a worker
 
     def __init__(self, tools):
         self.tools, self.mark = tools, "SCENE_MARK=" + uuid.uuid4().hex
@@ -155,6 +170,10 @@ class Scene:
         with open(os.path.join(folder or self.trip, name), "w") as f:
             f.write("".join(stage + "\n" for stage in stages))
 
+    def not_looking(self, rank, at):
+        """The stages of a server that does not look, while that header of a worker is there."""
+        return f"after put answer {rank} {at}", "before poll - - 1"
+
     def mount_small(self):
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={TMPFS}", "none", self.small],
                        check=True)
@@ -167,17 +186,22 @@ class Scene:
             env.pop(name, None)
         return env | {mark: value} | more
 
+    def enter(self, name):
+        """What a process does before it becomes the program of that name."""
+        del name
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+
     def start(self, name, command, pass_fds=(), **env):
         with open(os.path.join(self.small, name), "a") as said:
             self.process[name] = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, pass_fds=pass_fds,
-                env=self.environment(**env),
-                preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
+                env=self.environment(**env), preexec_fn=lambda: self.enter(name))
         return self.process[name]
 
     def start_server(self, *options):
         r, w = os.pipe()
-        self.start("server", [self.tools.musterd, "--listen", "127.0.0.1:0", *options],
+        self.start("server", [self.tools.musterd, "--listen", f"{self.address}:0",
+                              *self.server_options, *options],
                    (w,), MUSTER_READY_FD=str(w))
         os.close(w)
         with os.fdopen(r) as ready:
@@ -187,11 +211,11 @@ class Scene:
         self.port = int(line.rpartition(":")[2])
 
     def relay(self):
-        self.relays.append(Relay(self.port))
+        self.relays.append(Relay((self.address, self.port)))
         return self.relays[-1]
 
     def start_worker(self, rank, *options, name=None, relay=None, **env):
-        address = relay.address if relay else f"127.0.0.1:{self.port}"
+        address = relay.address if relay else f"{self.address}:{self.port}"
         return self.start(name or f"rank{rank}",
                           [self.tools.worker, self.log, str(ELEMS), *options],
                           MUSTER_SERVER=address, MUSTER_RANK=str(rank), **env)
@@ -229,7 +253,7 @@ class Scene:
 
     def status(self):
         got = subprocess.run([self.tools.muster, "status", "--json", "-",
-                              f"127.0.0.1:{self.port}"],
+                              f"{self.address}:{self.port}"],
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         return json.loads(got.stdout) if got.returncode == 0 else None
 
