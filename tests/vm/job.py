@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A job over verbs in the machines of a Lab: its server, its workers, and proof of its history."""
+"""A job in the machines of a Lab: its server, its workers, and proof of its history."""
 import os
 import pathlib
 import shutil
@@ -41,6 +41,7 @@ class Job:
 
     numbers = 0
     keys = None
+    transport, lease = "verbs", CALM
 
     def __init__(self, tools, lab, *options, listen=True, keys=None):
         """keys: as of make_keys(), for control connections over TLS."""
@@ -51,8 +52,8 @@ class Job:
         self.workers = {}
         self.keys = keys
         self.server = lab[0].start([tools.musterd, "--listen", self.address,
-                                    *identity(keys, "server"), "--transport", "verbs", *CALM,
-                                    *options])
+                                    *identity(keys, "server"), "--transport", self.transport,
+                                    *self.lease, *options])
         if listen:
             self.server.wait_output("listening on")
 

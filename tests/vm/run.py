@@ -26,6 +26,7 @@ import kills
 import lab
 import servers
 import shared
+import tcp
 import transports
 from checks import Failed
 
@@ -49,7 +50,7 @@ GROUPS = {
     # What repeats.
     "rest": (transports.listener, transports.faults, transports.threads_long,
              transports.processes_long, jobs.exact_rest, jobs.modes_rest, jobs.loss_rest,
-             servers.exact_rest),
+             servers.exact_rest, tcp.netem, tcp.narrow),
 }
 
 Outcome = collections.namedtuple("Outcome", "name seconds word said")
