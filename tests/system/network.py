@@ -255,7 +255,8 @@ def stands_still(a):
                 who.send_signal(signal.SIGSTOP)
                 time.sleep(STILL_S)
                 who.send_signal(signal.SIGCONT)
-                job.begin(wrote(f"{job.log}.4.1") + 600, ranks=[4])
+                so_far = newest(f"{job.log}.4.1")
+                job.awaits("rank 4 goes on", lambda v=so_far: newest(f"{job.log}.4.1") > v + 5)
                 job.end_job()
                 job.settle()
                 lost = re.findall(r".*(?:is gone|was silent|linked .*again).*", job.all_said())
@@ -293,6 +294,8 @@ def slow_link(a):
     """A host that sends, or is sent to, at 2.4 Mb/s, so that a push or a result takes 0.8 s: the
     others make their versions meanwhile."""
     with Network(6) as hosts:
+        for host in hosts.hosts:
+            host.have_small_buffers()
         for name, shape in (("sends", hosts[5].shape), ("is sent to", hosts[5].shape_port)):
             with Job(a, hosts, *BACKUP, *ENDLESS) as job:
                 job.elems = 60001
