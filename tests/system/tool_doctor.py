@@ -48,9 +48,21 @@ class Doctor(scene.Scene):
                 self.assertRegex(line, LINE)
                 level = line.split()[0]
         fails = len(re.findall("^FAIL", checks, re.M))
-        self.assertRegex(verdict, rf"^{fails} failures?, \d+ warnings?: a job over RDMA can")
+        over = "fix the first" if fails else "a job between hosts can run here over .*TCP$"
+        self.assertRegex(verdict, rf"^{fails} failures?, \d+ warnings?: {over}")
         self.assertEqual(rc, 1 if fails else 0)
         self.assertRegex(checks, r"(?m)^ok       shm         wrote 1\.00 MiB: every byte right")
+        self.assertRegex(checks, r"(?m)^ok       tcp         wrote 1\.00 MiB: every byte right")
+        self.assertRegex(checks, r"(?m)^ok       sockets     \d+ callers may wait at a port; ")
+        self.assertRegex(checks, r"(?m)^(ok  |warn).*  addresses   \S")
+
+    def test_rdma_is_spare(self):
+        """what RDMA lacks is a failure only of a host that has to have it"""
+        lacks = [f["check"] for f in self.findings("--transport", "verbs") if f["level"] == "FAIL"]
+        found = {f["check"]: f["level"] for f in self.findings()}
+        for check in lacks:
+            self.assertEqual(found[check], "warning")
+        self.assertEqual(found["tcp"], "ok")
 
     def test_json(self):
         """--json has the findings, and how writing went; - is that alone"""
@@ -63,6 +75,7 @@ class Doctor(scene.Scene):
             self.assertEqual(bool(finding["cause"]), finding["level"] != "ok", finding)
         shm = next(w for w in doc["writes"] if w["check"] == "shm")
         self.assertEqual((shm["ok"], shm["bytes"], shm["wrong"]), (True, 1 << 20, 0))
+        self.assertIsNone(doc["way"])
         rc, out, _ = self.doctor("--json", self.path("x"))
         self.assertEqual(len(json.loads(self.read("x"))["findings"]), len(doc["findings"]))
         self.assertIn("modules", out)
@@ -71,7 +84,7 @@ class Doctor(scene.Scene):
         """a job's figures are held against the limit of this process"""
         command = ["prlimit", "--memlock=65536:65536", "setpriv", "--bounding-set=-ipc_lock",
                    "--inh-caps=-ipc_lock", scene.MUSTER, "doctor", "-n8", "--elems=1000000",
-                   "--json=-"]
+                   "--transport=verbs", "--json=-"]
         done = subprocess.run(command, env=self.environment(""), text=True, capture_output=True,
                               timeout=100)
         if "setpriv" in done.stderr:
@@ -151,7 +164,9 @@ class Doctor(scene.Scene):
     def test_usage(self):
         """wrong usage is 2, with a reason"""
         for args, why in ((["--workers", "3"], "belong together"), (["x"], "options only"),
-                          (["--peer", "10.0.0.1"], "--listen prints"),
+                          (["--peer", "10.0.0.1:x"], "--listen prints"),
+                          (["--peer", "http://10.0.0.1"], "--listen prints"),
+                          (["--port", "0", "--listen"], "--port"),
                           (["--peer", "verbs:10.0.0.1:1", "--listen"], "on the other"),
                           (["--devices", "x"], "--device")):
             rc, _, err = self.doctor(*args)
@@ -186,6 +201,5 @@ class Doctor(scene.Scene):
         self.assertEqual(rc, 1)
         self.assertRegex(out, r"(?m)^FAIL     peer        /.*: a write of 1\.00 MiB failed\n"
                          r" +because +\S.*\n +fix +\S")
-
 
 scene.main()

@@ -32,7 +32,8 @@ def soft_roce(tools):
 
 def listen(tools, node):
     """Return: one that listens, and the command that tries it."""
-    listening = node.start([tools.muster, "doctor", "--listen", "--for", "600s"])
+    listening = node.start([tools.muster, "doctor", "--listen", "--transport", "verbs", "--for",
+                            "600s"])
     peer = listening.wait_output(r"muster doctor --peer (\S+)")[1]
     return listening, f"{tools.muster} doctor --peer {peer}"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * muster doctor: finds what keeps this host from a job over RDMA, and says how to fix it.
+ * muster doctor: finds what keeps this host from a job between hosts, and says how to fix it.
  *
  * Gathers facts, judges them, then moves bytes over whatever nothing seems to be in the way of.
  */
@@ -12,17 +12,21 @@
 #include "common/base/reason.h"
 #include "common/config/option.h"
 #include "tools/command.h"
+#include "tools/doctor/network.h"
 #include "tools/doctor/print.h"
 #include "tools/report.h"
 
 static int print_help(void)
 {
-	(void)puts("usage: muster doctor [options]\n\n"
-		   "Checks what a job over RDMA needs of this host: modules, devices, ports,\n"
-		   "addresses, limits; then writes a mebibyte and looks at it. Each line is ok,\n"
-		   "warning or FAIL; what is not ok comes with its cause and what fixes it.\n\n"
-		   "To test the way between two hosts: muster doctor --listen on one of them,\n"
-		   "and what that prints on the other.\n\nOptions:");
+	(void)puts(
+		"usage: muster doctor [options]\n\n"
+		"Checks what a job between hosts needs of this one: for RDMA modules, devices,\n"
+		"ports; for TCP addresses and sockets; limits; then writes a mebibyte and looks\n"
+		"at it. Each line is ok, warning or FAIL; what is not ok comes with its cause and\n"
+		"what fixes it.\n\n"
+		"To test the way between two hosts: muster doctor --listen on one of them, and\n"
+		"muster doctor --peer HOST on the other. Neither root nor RDMA is needed.\n\n"
+		"Options:");
 	mst_options_help(mst_doctor_table, stdout);
 	return MST_EXIT_DONE;
 }
@@ -35,6 +39,8 @@ static struct mst_doctor_wish wish_of(const struct mst_doctor_options *o)
 		.elems = o->elems,
 		.type_bytes = o->type == 0 ? 4 : 2,
 		.slots = o->slots,
+		.rdma = o->devices != NULL || (o->transport != MST_DOCTOR_ALL &&
+					       mst_doctor_asks_for(o, mst_verbs.scheme)),
 		.role = (enum mst_doctor_role)o->role,
 	};
 }
@@ -65,6 +71,23 @@ static int show(const struct mst_findings *findings, const struct mst_doctor_tri
 	return rc;
 }
 
+/* What of it a job needs in any case stays a failure. */
+static void judge_tries(const struct mst_doctor_facts *facts, const struct mst_doctor_wish *wish,
+			const struct mst_doctor_tries *tries, struct mst_findings *out)
+{
+	for (uint32_t i = 0; i < tries->count; i++) {
+		uint32_t first = out->count;
+		mst_doctor_judge_try(&tries->item[i], out);
+		for (; tries->item[i].spare && first < out->count; first++)
+			if (out->item[first].level == MST_FINDING_FAIL)
+				out->item[first].level = MST_FINDING_WARNING;
+	}
+	if (tries->way.control.tried)
+		mst_doctor_judge_way(&tries->way, facts, wish, out);
+	if (!wish->rdma && mst_findings_ok(out, "tcp"))
+		mst_findings_spare(out, mst_doctor_is_of_rdma);
+}
+
 static int examine(const struct mst_doctor_facts *facts, const struct mst_doctor_options *o)
 {
 	static struct mst_findings findings; /* too large for a stack */
@@ -73,10 +96,11 @@ static int examine(const struct mst_doctor_facts *facts, const struct mst_doctor
 
 	mst_doctor_judge(facts, &wish, &findings);
 	mst_doctor_try_here(facts, &wish, o, &tries);
-	if (o->peer != NULL)
+	if (o->peer != NULL && mst_doctor_is_way(o->peer))
+		mst_doctor_try_way(facts, o, &tries);
+	else if (o->peer != NULL)
 		mst_doctor_try_peer(facts, o, &tries);
-	for (uint32_t i = 0; i < tries.count; i++)
-		mst_doctor_judge_try(&tries.item[i], &findings);
+	judge_tries(facts, &wish, &tries, &findings);
 	int shown = show(&findings, &tries, o), rc = 0;
 	if (shown == 0 && o->listen)
 		rc = mst_doctor_listen(facts, o, mst_doctor_prints_json(o) ? stderr : stdout);

@@ -95,6 +95,11 @@ struct mst_doctor_facts {
 	struct mst_reason directory_why;
 	uint64_t files_soft, files_hard, files_open; /* descriptors; MST_DOCTOR_UNLIMITED */
 
+	/* Sockets: how many callers may wait at a listener; the largest buffers of a connection
+	 * that the kernel chooses by itself, in bytes; 0: not told. */
+	uint64_t somaxconn, send_max, receive_max;
+	char congestion[MST_DOCTOR_WORD]; /* how connections avoid congestion, "cubic" */
+
 	bool has_certificate; /* files of TLS are named */
 	/* Why they cannot be used, and what fixes it; "": they can. */
 	struct mst_reason certificate_why;

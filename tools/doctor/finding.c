@@ -53,13 +53,29 @@ void mst_finding_fix(struct mst_finding *f, const char *fmt, ...)
 	va_end(args);
 }
 
-bool mst_findings_failed(const struct mst_findings *list, const char *check)
+void mst_findings_spare(struct mst_findings *list, bool (*is_spare)(const char *check))
 {
 	for (uint32_t i = 0; i < list->count; i++)
-		if (list->item[i].level == MST_FINDING_FAIL &&
-		    strcmp(list->item[i].check, check) == 0)
+		if (list->item[i].level == MST_FINDING_FAIL && is_spare(list->item[i].check))
+			list->item[i].level = MST_FINDING_WARNING;
+}
+
+static bool has(const struct mst_findings *list, enum mst_finding_level level, const char *check)
+{
+	for (uint32_t i = 0; i < list->count; i++)
+		if (list->item[i].level == level && strcmp(list->item[i].check, check) == 0)
 			return true;
 	return false;
+}
+
+bool mst_findings_ok(const struct mst_findings *list, const char *check)
+{
+	return has(list, MST_FINDING_OK, check);
+}
+
+bool mst_findings_failed(const struct mst_findings *list, const char *check)
+{
+	return has(list, MST_FINDING_FAIL, check);
 }
 
 uint32_t mst_findings_of(const struct mst_findings *list, enum mst_finding_level level)

@@ -37,6 +37,11 @@ void mst_finding_cause(struct mst_finding *f, const char *fmt, ...)
 void mst_finding_fix(struct mst_finding *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Failures of what a host can do without become warnings. @is_spare: is a check about that? */
+void mst_findings_spare(struct mst_findings *list, bool (*is_spare)(const char *check));
+
+/* Is there one of that check that is in order? */
+bool mst_findings_ok(const struct mst_findings *list, const char *check);
 /* Is there a failure of that check? */
 bool mst_findings_failed(const struct mst_findings *list, const char *check);
 uint32_t mst_findings_of(const struct mst_findings *list, enum mst_finding_level level);

@@ -204,6 +204,25 @@ static uint64_t meminfo(const char *root, const char *key)
 	return strtoull(line + strcspn(line, "0123456789"), NULL, 10);
 }
 
+/* The third of "4096 131072 6291456". */
+static uint64_t largest(const char *root, const char *name)
+{
+	char line[128];
+	unsigned long long at[3] = { 0 };
+
+	(void)mst_file_line(line, sizeof(line), "%s/proc/sys/net/ipv4/%s", root, name);
+	return sscanf(line, "%llu %llu %llu", &at[0], &at[1], &at[2]) == 3 ? at[2] : 0;
+}
+
+static void read_sockets(const char *root, struct mst_doctor_facts *out)
+{
+	out->somaxconn = mst_file_number("%s/proc/sys/net/core/somaxconn", root);
+	out->send_max = largest(root, "tcp_wmem");
+	out->receive_max = largest(root, "tcp_rmem");
+	(void)mst_file_line(out->congestion, sizeof(out->congestion),
+			    "%s/proc/sys/net/ipv4/tcp_congestion_control", root);
+}
+
 /* Where there is no such parameter, as in old kernels, all namespaces share all devices. */
 static bool is_netns_exclusive(const char *root)
 {
@@ -226,6 +245,7 @@ void mst_doctor_read_host(const char *root, struct mst_doctor_facts *out)
 	read_unit(root, out->unit, sizeof(out->unit));
 	out->root = geteuid() == 0;
 	read_memlock(root, out);
+	read_sockets(root, out);
 	read_choice(root, "enabled", out->thp, sizeof(out->thp));
 	read_choice(root, "shmem_enabled", out->thp_shmem, sizeof(out->thp_shmem));
 	out->huge_free = meminfo(root, "HugePages_Free:");

@@ -317,6 +317,18 @@ void mst_doctor_judge_access(const struct mst_doctor_facts *f, const struct mst_
 	}
 }
 
+bool mst_doctor_is_of_rdma(const char *check)
+{
+	static const char *const words[] = { "modules", "devices", "node",    "library",
+					     "port",    "gid",     "address", "mtu",
+					     "limits",  "memlock", "write" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(check, words[i]) == 0)
+			return true;
+	return false;
+}
+
 void mst_doctor_judge(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 		      struct mst_findings *out)
 {
@@ -326,5 +338,6 @@ void mst_doctor_judge(const struct mst_doctor_facts *f, const struct mst_doctor_
 	mst_doctor_judge_ports(f, wish, out);
 	mst_doctor_judge_limits(f, wish, out);
 	mst_doctor_judge_memory(f, wish, out);
+	mst_doctor_judge_tcp(f, wish, out);
 	mst_doctor_judge_process(f, wish, out);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes findings of facts: what keeps a host from a job over RDMA, why, and what fixes it. Pure:
- * nothing here looks at the host.
+ * Makes findings of facts: what keeps a host from a job between hosts, why, and what fixes it.
+ * Pure: nothing here looks at the host.
  */
 #ifndef MST_TOOLS_DOCTOR_JUDGE_H
 #define MST_TOOLS_DOCTOR_JUDGE_H
@@ -18,6 +18,7 @@ struct mst_doctor_wish {
 	uint64_t elems;      /* with workers, 1 .. MST_ELEMS_MAX */
 	uint32_t type_bytes; /* of an element */
 	uint32_t slots;
+	bool rdma; /* a job over RDMA, and no other */
 	enum mst_doctor_role role;
 };
 
@@ -62,6 +63,13 @@ void mst_doctor_judge_memory(const struct mst_doctor_facts *f, const struct mst_
 #define MST_DOCTOR_DIRECTORY "directory"
 void mst_doctor_judge_process(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 			      struct mst_findings *out);
+
+/* Judges what jobs over TCP need of this host: addresses, sockets. */
+void mst_doctor_judge_tcp(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
+			  struct mst_findings *out);
+
+/* Is RDMA alone what a check of this name is about? */
+bool mst_doctor_is_of_rdma(const char *check);
 
 /* Is this port of this device among "mlx5_0,mlx5_1:2"? Port 0: any of it. */
 bool mst_doctor_names(const char *devices, const char *device, uint32_t port);

@@ -26,9 +26,20 @@ static void fix_verbs(const struct mst_doctor_try *t, const struct mst_findings 
 				(int)strcspn(t->subject, "/"), t->subject);
 }
 
+static void fix_tcp(const struct mst_doctor_try *t, const struct mst_findings *found,
+		    struct mst_finding *new)
+{
+	(void)t;
+	(void)found;
+	mst_finding_fix(new,
+			"a firewall or sandbox of this host that forbids connections to its own "
+			"addresses: nft list ruleset; else the limits of ulimit -a");
+}
+
 const struct mst_doctor_network mst_doctor_networks[] = {
 	{ .transport = &mst_shm, .check = "shm", .within_host = true, .fix = fix_shm },
 	{ .transport = &mst_verbs, .check = "write", .by_port = true, .fix = fix_verbs },
+	{ .transport = &mst_tcp, .check = "tcp", .fix = fix_tcp },
 	{ .check = NULL },
 };
 

@@ -20,7 +20,9 @@ extern const struct mst_doctor_network mst_doctor_networks[]; /* the last has no
 /* The network whose check has this name; NULL: there is none. */
 const struct mst_doctor_network *mst_doctor_network_of(const char *check);
 
-#define MST_DOCTOR_LISTENS_ON "verbs" /* unless --transport says otherwise */
+/* What --listen and --peer test: every network that there is, or one of them. */
+#define MST_DOCTOR_TRANSPORTS "auto|" MST_TRANSPORT_SCHEMES
+#define MST_DOCTOR_ALL 0u /* the first of them; the others are those of mst_transport_at() */
 /* Between hosts it is RDMA, whose packets go to a UDP port over Ethernet (RoCE v2). */
 #define MST_DOCTOR_PEER_PORT 4791
 #define MST_DOCTOR_PEER_FIX                                                                        \

@@ -11,6 +11,7 @@
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "tools/doctor/network.h"
+#include "tools/doctor/way/way.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_doctor_options, name)
 
@@ -52,13 +53,22 @@ const struct mst_option mst_doctor_table[] = {
 	{ .name = "peer",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(peer),
-	  .value = "ADDRESS",
-	  .help = "write to another host, too: the address that muster doctor --listen prints "
-		  "there" },
+	  .value = "HOST",
+	  .help = "test the way to another host, where muster doctor --listen runs: HOST or "
+		  "HOST:PORT, or another address that it prints" },
 	{ .name = "listen",
 	  .kind = MST_OPTION_FLAG,
 	  FIELD(listen),
 	  .help = "after the checks, be the peer of another host's test" },
+	{ .name = "port",
+	  .kind = MST_OPTION_U32,
+	  FIELD(port),
+	  .fallback = "17077",
+	  .min = 1,
+	  .max = UINT16_MAX,
+	  .value = "PORT",
+	  .help = "the control port at which --listen listens; that of the job's server shows "
+		  "whether a firewall lets it through" },
 	{ .name = "data-address",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(addresses),
@@ -67,9 +77,10 @@ const struct mst_option mst_doctor_table[] = {
 	{ .name = "transport",
 	  .kind = MST_OPTION_CHOICE,
 	  FIELD(transport),
-	  .fallback = MST_DOCTOR_LISTENS_ON,
-	  .choices = MST_TRANSPORT_SCHEMES,
-	  .help = "what --listen listens on; --peer goes by the address" },
+	  .fallback = "auto",
+	  .choices = MST_DOCTOR_TRANSPORTS,
+	  .help = "test this network only; with verbs the host has to have RDMA; auto is TCP, and "
+		  "RDMA where there is some" },
 	{ .name = "for",
 	  .kind = MST_OPTION_DURATION,
 	  FIELD(span_ns),
@@ -85,19 +96,29 @@ const struct mst_option mst_doctor_table[] = {
 	{ .name = NULL },
 };
 
+bool mst_doctor_asks_for(const struct mst_doctor_options *o, const char *scheme)
+{
+	return o->transport == MST_DOCTOR_ALL ||
+	       strcmp(mst_transport_at(o->transport - 1)->scheme, scheme) == 0;
+}
+
+bool mst_doctor_is_way(const char *peer)
+{
+	const struct mst_transport *t = mst_transport_of(peer);
+
+	return t == NULL || t == &mst_tcp;
+}
+
 int mst_doctor_options_check(const struct mst_doctor_options *o, struct mst_reason *why)
 {
+	char unused[MST_WAY_TEXT_LEN];
+
 	if ((o->workers == 0) != (o->elems == 0))
 		return mst_reason_fail(why, -EINVAL, "--workers and --elems belong together");
 	if (o->peer != NULL && o->listen)
 		return mst_reason_fail(why, -EINVAL, "--listen on one host, --peer on the other");
-	if (o->peer != NULL && mst_transport_of(o->peer) == NULL) {
-		mst_reason_set(why,
-			       "--peer %.100s: not an address that muster doctor --listen prints",
-			       o->peer);
-		return -EINVAL;
-	}
-	return 0;
+	return o->peer != NULL && mst_doctor_is_way(o->peer) ? mst_way_address(o->peer, unused, why)
+							     : 0;
 }
 
 bool mst_doctor_prints_json(const struct mst_doctor_options *o)

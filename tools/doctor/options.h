@@ -16,7 +16,8 @@ struct mst_doctor_options {
 	uint32_t type; /* enum muster_type: "f32|bf16|f16" */
 	uint32_t slots;
 	uint32_t role;      /* enum mst_doctor_role: "both|worker|server" */
-	uint32_t transport; /* what --listen serves, as mst_transport_at() takes it */
+	uint32_t transport; /* MST_DOCTOR_ALL, or one more than mst_transport_at() takes */
+	uint32_t port;      /* control port of --listen */
 	bool listen;
 	uint64_t span_ns; /* of listening; 0: no end */
 	uint64_t timeout_ns;
@@ -25,6 +26,13 @@ struct mst_doctor_options {
 };
 
 extern const struct mst_option mst_doctor_table[];
+
+/* Is a job over the network of this scheme what was asked for: by name, or as one of all? */
+bool mst_doctor_asks_for(const struct mst_doctor_options *o, const char *scheme);
+
+/* Is it a host, to be tested over TCP and what else there is? If not, it is the address of a
+ * listener of another network, as --listen prints it. */
+bool mst_doctor_is_way(const char *peer);
 
 /* What one row cannot check. @why: a sentence. Return: 0 or -EINVAL. */
 int mst_doctor_options_check(const struct mst_doctor_options *o, struct mst_reason *why);

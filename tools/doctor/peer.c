@@ -10,7 +10,7 @@
 #include "common/base/rand.h"
 #include "tools/doctor/lane.h"
 
-#define LINKS_MAX 8u
+#define LINKS_MAX 16u
 #define LOOK_EVERY_NS (20 * MST_MS) /* for link requests, while links are attached */
 
 struct mst_write_peer {
@@ -18,6 +18,8 @@ struct mst_write_peer {
 	struct mst_net *net;
 	struct mst_link_listener *listener;
 	struct mst_link *link[LINKS_MAX];
+	uint32_t owed[LINKS_MAX]; /* answers to pulls that there was no room for yet */
+	uint32_t owed_imm[LINKS_MAX];
 	uint32_t link_count;
 	_Atomic bool stopped;
 	mst_write_seen *seen;
@@ -91,7 +93,10 @@ static void hang_up(struct mst_write_peer *p, struct mst_link *link)
 	p->side.transport->link_free(link);
 	while (p->link[i] != link)
 		i++;
-	p->link[i] = p->link[--p->link_count];
+	p->link_count--;
+	p->link[i] = p->link[p->link_count];
+	p->owed[i] = p->owed[p->link_count];
+	p->owed_imm[i] = p->owed_imm[p->link_count];
 }
 
 void mst_write_peer_close(struct mst_write_peer *p)
@@ -115,30 +120,63 @@ void mst_write_peer_set_card(struct mst_write_peer *p, const struct mst_write_ca
 	p->side.card = *card;
 }
 
-/* Lets in a caller that knows the token. */
+static bool is_test(const struct mst_link_request *r, const char *token, struct mst_lanes lanes)
+{
+	return memcmp(r->token, token, MST_TOKEN_LEN) == 0 && r->lanes.up_bytes == lanes.up_bytes &&
+	       r->lanes.down_bytes == lanes.down_bytes;
+}
+
+/* Lets in a caller that knows a token. */
 static void open_listener(struct mst_write_peer *p)
 {
 	const struct mst_transport *t = p->side.transport;
-	struct mst_lanes lanes = mst_write_lanes();
 	struct mst_link *link;
 	struct mst_link_request request;
 	struct mst_reason unused; /* the caller is told why it is sent away */
 
 	if (t->listener->next_request(p->listener, &request, &unused) != 0)
 		return;
-	if (p->link_count == LINKS_MAX ||
-	    memcmp(request.token, MST_WRITE_TOKEN, MST_TOKEN_LEN) != 0 ||
-	    request.lanes.up_bytes != lanes.up_bytes ||
-	    request.lanes.down_bytes != lanes.down_bytes) {
+	if (p->link_count == LINKS_MAX || !(is_test(&request, MST_WRITE_TOKEN, mst_write_lanes()) ||
+					    is_test(&request, MST_RATE_TOKEN, mst_rate_lanes()))) {
 		(void)t->listener->answer(p->listener, &request, NULL, &unused);
 		return;
 	}
 	if (t->listener->answer(p->listener, &request, &link, &unused) != 0)
 		return;
-	if (t->attach(p->net, link, &unused) == 0)
-		p->link[p->link_count++] = link;
-	else
+	if (t->attach(p->net, link, &unused) != 0) {
 		t->link_free(link);
+		return;
+	}
+	p->owed[p->link_count] = 0;
+	p->link[p->link_count++] = link;
+}
+
+/* Gives what was pulled of link @i, as far as there is room. Return: was there? */
+static bool pay(struct mst_write_peer *p, uint32_t i)
+{
+	struct mst_link *link = p->link[i];
+	uint32_t imm = p->owed_imm[i], owed = p->owed[i];
+	struct mst_put put = { .offset = MST_WRITE_DATA_AT,
+			       .src = (uint8_t *)link->outbound + MST_WRITE_DATA_AT,
+			       .bytes = (size_t)(imm >> MST_WRITE_IMM_SHIFT) * MST_RATE_UNIT,
+			       .notify = true,
+			       .imm = imm };
+
+	/* Beyond the region it is -EINVAL, and the caller waits for what it has no right to. */
+	while (p->owed[i] > 0 && p->side.transport->put(link, &put) >= 0)
+		p->owed[i]--;
+	return p->owed[i] < owed;
+}
+
+static void owe(struct mst_write_peer *p, const struct mst_link *link, uint32_t imm)
+{
+	uint32_t i = 0;
+
+	while (p->link[i] != link)
+		i++;
+	p->owed_imm[i] = imm;
+	p->owed[i] += p->owed[i] < 2 * MST_RATE_WINDOW;
+	(void)pay(p, i);
 }
 
 static void answer(struct mst_write_peer *p, struct mst_link *link, uint32_t imm)
@@ -167,14 +205,20 @@ static bool hear(struct mst_write_peer *p)
 {
 	struct mst_net_event ev[LINKS_MAX];
 	int n = p->side.transport->poll(p->net, ev, LINKS_MAX);
+	bool paid = false;
 
 	for (int i = 0; i < n; i++) {
 		if (ev[i].kind == MST_LOST)
 			hang_up(p, ev[i].link);
+		else if (ev[i].kind == MST_ARRIVED &&
+			 (ev[i].imm & MST_WRITE_IMM_MASK) == MST_WRITE_PULL)
+			owe(p, ev[i].link, ev[i].imm);
 		else if (ev[i].kind == MST_ARRIVED)
 			answer(p, ev[i].link, ev[i].imm);
 	}
-	return n > 0;
+	for (uint32_t i = 0; i < p->link_count; i++)
+		paid |= pay(p, i);
+	return n > 0 || paid;
 }
 
 static void sleep_on_listener(const struct mst_write_peer *p, uint64_t timeout_ns)

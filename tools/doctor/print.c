@@ -22,37 +22,44 @@ static void print_finding(const struct mst_finding *f, FILE *out)
 	print_lines("  fix", f->fix, out);
 }
 
-/* Over what jobs on this host alone work; NULL: nothing. */
-static const struct mst_transport *works_alone(const struct mst_findings *findings)
+/* "RDMA and TCP": over what bytes were moved, between hosts or within this one; "": nothing. */
+static void list_working(const struct mst_findings *findings, bool within_host, char *out,
+			 size_t len)
 {
-	for (uint32_t i = 0; i < findings->count; i++) {
-		const struct mst_finding *f = &findings->item[i];
-		const struct mst_doctor_network *n = mst_doctor_network_of(f->check);
-		if (n != NULL && n->within_host && f->level == MST_FINDING_OK)
-			return n->transport;
+	size_t used = 0;
+
+	out[0] = '\0';
+	for (const struct mst_doctor_network *n = mst_doctor_networks; n->check != NULL; n++) {
+		if (n->within_host != within_host || !mst_findings_ok(findings, n->check) ||
+		    used >= len)
+			continue;
+		int more = snprintf(out + used, len - used, "%s%s", used > 0 ? " and " : "",
+				    n->transport->medium);
+		used += more > 0 ? (size_t)more : 0;
 	}
-	return NULL;
 }
 
 void mst_doctor_print(const struct mst_findings *findings, FILE *out)
 {
 	uint32_t fails = mst_findings_of(findings, MST_FINDING_FAIL);
 	uint32_t warnings = mst_findings_of(findings, MST_FINDING_WARNING);
-	const struct mst_transport *alone = works_alone(findings);
+	char between[64], alone[64];
+
+	list_working(findings, false, between, sizeof(between));
+	list_working(findings, true, alone, sizeof(alone));
 
 	for (uint32_t i = 0; i < findings->count; i++)
 		print_finding(&findings->item[i], out);
 	(void)fprintf(out, "\n%u failure%s, %u warning%s: ", fails, fails == 1 ? "" : "s", warnings,
 		      warnings == 1 ? "" : "s");
-	if (fails == 0)
-		(void)fputs("a job over RDMA can run here\n", out);
-	else if (alone != NULL)
-		(void)fprintf(out,
-			      "a job over RDMA cannot run here; one on this host alone, over %s, "
-			      "can\n",
-			      alone->medium);
+	if (fails > 0)
+		(void)fputs("fix the first failure first\n", out);
+	else if (between[0] != '\0')
+		(void)fprintf(out, "a job between hosts can run here over %s\n", between);
+	else if (alone[0] != '\0')
+		(void)fprintf(out, "a job on this host alone can run here, over %s\n", alone);
 	else
-		(void)fputs("a job over RDMA cannot run here\n", out);
+		(void)fputs("a job cannot run here\n", out);
 	(void)fflush(out);
 }
 
@@ -76,8 +83,29 @@ static json_t *try_json(const struct mst_doctor_try *t)
 			 r->peer.port, "peer_mtu", (json_int_t)r->peer.mtu);
 }
 
+static json_t *step_json(const struct mst_way_step *step)
+{
+	return step->tried ? json_pack("{s:b, s:s}", "ok", step->error == 0, "why", step->why.text)
+			   : json_null();
+}
+
+static json_t *way_json(const struct mst_way_report *w)
+{
+	return json_pack("{s:s, s:s, s:b, s:f, s:f, s:[f,f,f], s:f, s:f, s:I, s:o, s:o, s:o, s:o, "
+			 "s:o, s:o}",
+			 "address", w->address, "host", w->host, "encrypted", w->encrypted,
+			 "connect_us", (double)w->connect_ns / 1e3, "round_trip_us",
+			 (double)w->round_trip_ns / 1e3, "up_gbs", w->up[0] / 1e9, w->up[1] / 1e9,
+			 w->up[2] / 1e9, "down_gbs", w->down / 1e9, "tls_gbs",
+			 w->encrypted_up / 1e9, "mtu", (json_int_t)w->mtu, "control",
+			 step_json(&w->control), "data", step_json(&w->moved), "rate",
+			 step_json(&w->rates), "tls", step_json(&w->tls), "back_control",
+			 step_json(&w->back_control), "back_data", step_json(&w->back_data));
+}
+
 json_t *mst_doctor_json(const struct mst_findings *findings, const struct mst_doctor_tries *tries)
 {
+	json_t *way = tries->way.control.tried ? way_json(&tries->way) : json_null();
 	uint32_t fails = mst_findings_of(findings, MST_FINDING_FAIL);
 	json_t *found = json_array(), *writes = json_array();
 	int failed = 0;
@@ -86,10 +114,10 @@ json_t *mst_doctor_json(const struct mst_findings *findings, const struct mst_do
 		failed |= json_array_append_new(found, finding_json(&findings->item[i]));
 	for (uint32_t i = 0; i < tries->count; i++)
 		failed |= json_array_append_new(writes, try_json(&tries->item[i]));
-	json_t *out = json_pack("{s:b, s:I, s:I, s:o, s:o}", "usable", fails == 0, "failures",
+	json_t *out = json_pack("{s:b, s:I, s:I, s:o, s:o, s:o}", "usable", fails == 0, "failures",
 				(json_int_t)fails, "warnings",
 				(json_int_t)mst_findings_of(findings, MST_FINDING_WARNING),
-				"findings", found, "writes", writes);
+				"findings", found, "writes", writes, "way", way);
 	if (failed != 0) {
 		json_decref(out);
 		return NULL;

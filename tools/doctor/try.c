@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,7 +23,7 @@ static struct mst_doctor_try *next_try(struct mst_doctor_tries *tries, const cha
 	return t;
 }
 
-static void fill_card(const struct mst_doctor_port *at, struct mst_write_card *card)
+void mst_doctor_fill_card(const struct mst_doctor_port *at, struct mst_write_card *card)
 {
 	*card = (struct mst_write_card){ 0 };
 	if (gethostname(card->host, sizeof(card->host) - 1) < 0)
@@ -45,7 +44,7 @@ static void try_port(const struct mst_doctor_network *n, const struct mst_doctor
 
 	(void)snprintf(device, sizeof(device), "%s:%u", at->device->probe.name, at->port->number);
 	side.fabric.devices = device;
-	fill_card(at, &side.card);
+	mst_doctor_fill_card(at, &side.card);
 	t->own = side.card;
 	(void)snprintf(t->subject, sizeof(t->subject), "%s", side.card.port);
 	t->error = mst_write_loopback(&side, timeout_ns, &t->report);
@@ -76,7 +75,7 @@ void mst_doctor_try_here(const struct mst_doctor_facts *f, const struct mst_doct
 
 /* The first IP address in a listener's, as "verbs:10.0.0.1:4000,..." or
  * "verbs:[fd00::1]:4000,...". */
-static bool address_in(const char *listener, uint8_t raw[16])
+bool mst_doctor_address_in(const char *listener, uint8_t raw[16])
 {
 	char host[64], mapped[sizeof(host) + 8];
 
@@ -116,7 +115,7 @@ static bool has_gid(const struct mst_probe_port *port, const uint8_t raw[16])
 }
 
 /* The port that an address of this host belongs to; zeroes: none is known. */
-static struct mst_doctor_port port_at(const struct mst_doctor_facts *f, const uint8_t raw[16])
+struct mst_doctor_port mst_doctor_port_at(const struct mst_doctor_facts *f, const uint8_t raw[16])
 {
 	struct mst_doctor_wish any = { 0 };
 	struct mst_doctor_port port[MST_DOCTOR_PORTS_MAX];
@@ -128,10 +127,11 @@ static struct mst_doctor_port port_at(const struct mst_doctor_facts *f, const ui
 	return (struct mst_doctor_port){ 0 };
 }
 
-void mst_doctor_try_peer(const struct mst_doctor_facts *f, const struct mst_doctor_options *o,
-			 struct mst_doctor_tries *out)
+static struct mst_doctor_try *try_peer(const struct mst_doctor_facts *f,
+				       const struct mst_doctor_options *o, const char *address,
+				       struct mst_doctor_tries *out)
 {
-	struct mst_write_side side = { .transport = mst_transport_of(o->peer),
+	struct mst_write_side side = { .transport = mst_transport_of(address),
 				       .fabric = MST_FABRIC_DEFAULT };
 	struct mst_doctor_try *t = next_try(out, "peer", side.transport);
 	struct mst_doctor_port from = { 0 };
@@ -139,75 +139,67 @@ void mst_doctor_try_peer(const struct mst_doctor_facts *f, const struct mst_doct
 
 	side.fabric.devices = o->devices;
 	side.fabric.addresses = o->addresses;
-	if (address_in(o->peer, there) && source_to(there, here))
-		from = port_at(f, here);
-	fill_card(&from, &side.card);
+	if (mst_doctor_address_in(address, there) && source_to(there, here))
+		from = mst_doctor_port_at(f, here);
+	mst_doctor_fill_card(&from, &side.card);
 	t->own = side.card;
-	(void)snprintf(t->subject, sizeof(t->subject), "%s", o->peer);
-	t->error = mst_write_test(&side, o->peer, o->timeout_ns, &t->report);
+	(void)snprintf(t->subject, sizeof(t->subject), "%.79s", address);
+	t->error = mst_write_test(&side, address, o->timeout_ns, &t->report);
+	return t;
 }
 
-static struct mst_write_peer *interrupted;
-
-static void interrupt(int signo)
+void mst_doctor_try_peer(const struct mst_doctor_facts *f, const struct mst_doctor_options *o,
+			 struct mst_doctor_tries *out)
 {
-	(void)signo;
-	mst_write_peer_stop(interrupted);
+	(void)try_peer(f, o, o->peer, out);
 }
 
-static void say_seen(void *ctx, const struct mst_write_card *who, uint64_t wrong_bytes)
+struct mst_way_end mst_doctor_way_end(const struct mst_doctor_facts *f,
+				      const struct mst_doctor_options *o)
 {
-	FILE *out = ctx;
+	struct mst_way_end end = { .fabric = MST_FABRIC_DEFAULT,
+				   .timeout_ns = o->timeout_ns,
+				   .send_max = f->send_max,
+				   .receive_max = f->receive_max };
+	long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
-	(void)fprintf(out, "%s %s wrote %s: ", who->host, who->port,
-		      mst_bytes_text(MST_WRITE_BYTES).text);
-	if (wrong_bytes == 0)
-		(void)fputs("every byte right\n", out);
-	else
-		(void)fprintf(out, "%" PRIu64 " bytes wrong\n", wrong_bytes);
-	(void)fflush(out);
+	end.cores = cores > 0 ? (uint32_t)cores : 0;
+	end.fabric.addresses = o->addresses;
+	return end;
 }
 
-static void serve(struct mst_write_peer *peer, const struct mst_doctor_options *o, FILE *out)
+int mst_doctor_credentials(const struct mst_doctor_options *o, struct mst_credentials **out,
+			   struct mst_reason *why)
 {
-	struct sigaction action = { .sa_handler = interrupt };
+	struct mst_tls_files files = o->tls;
 
-	interrupted = peer;
-	(void)sigaction(SIGINT, &action, NULL);
-	(void)sigaction(SIGTERM, &action, NULL);
-	(void)fprintf(out, "\nlistening; on the other host:\n\n  muster doctor --peer %s\n\n",
-		      mst_write_peer_address(peer));
-	(void)fflush(out);
-	mst_write_peer_serve(peer, o->span_ns == 0 ? MST_NEVER : mst_now_ns() + o->span_ns,
-			     say_seen, out);
-	(void)signal(SIGINT, SIG_DFL);
-	(void)signal(SIGTERM, SIG_DFL);
+	*out = NULL;
+	mst_tls_files_environment(&files);
+	return mst_credentials_load(&files, out, why);
 }
 
-int mst_doctor_listen(const struct mst_doctor_facts *f, const struct mst_doctor_options *o,
-		      FILE *out)
+void mst_doctor_try_way(const struct mst_doctor_facts *f, const struct mst_doctor_options *o,
+			struct mst_doctor_tries *out)
 {
-	struct mst_write_side side = { .transport = mst_transport_at(o->transport),
-				       .fabric = MST_FABRIC_DEFAULT };
-	struct mst_doctor_port at = { 0 };
-	struct mst_write_peer *peer;
-	struct mst_reason why;
-	uint8_t raw[16];
+	struct mst_way_end end = mst_doctor_way_end(f, o);
+	struct mst_way_report *way = &out->way;
+	struct mst_doctor_wish any = { .devices = o->devices };
+	struct mst_doctor_port port;
+	char address[MST_WAY_TEXT_LEN];
 
-	side.fabric.devices = o->devices;
-	side.fabric.addresses = o->addresses;
-	int rc = mst_write_peer_open(&side, &peer, &why);
-	if (rc < 0) {
-		mst_error("cannot listen: %s", mst_reason_or_errno(&why, rc));
-		return rc;
+	way->control.tried = true;
+	way->control.error = mst_way_address(o->peer, address, &way->control.why);
+	if (way->control.error == 0)
+		way->control.error = mst_doctor_credentials(o, &end.own, &way->control.why);
+	if (way->control.error != 0) {
+		(void)snprintf(way->address, sizeof(way->address), "%.200s", o->peer);
+		return;
 	}
-	if (address_in(mst_write_peer_address(peer), raw))
-		at = port_at(f, raw);
-	fill_card(&at, &side.card);
-	mst_write_peer_set_card(peer, &side.card);
-	serve(peer, o, out);
-	mst_write_peer_close(peer);
-	return 0;
+	mst_way_call(&end, address, (uint16_t)o->port, way);
+	mst_credentials_free(end.own);
+	if (mst_transport_of(way->rdma) == &mst_verbs && mst_doctor_asks_for(o, mst_verbs.scheme) &&
+	    mst_doctor_ports(f, &any, &port, 1) > 0)
+		try_peer(f, o, way->rdma, out)->spare = o->transport == MST_DOCTOR_ALL;
 }
 
 /* ---- what a test says of the way it went; pure ---- */

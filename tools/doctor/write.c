@@ -199,6 +199,7 @@ static int test(struct write_test *c)
 
 	if (rc < 0)
 		return rc;
+	c->report->linked = true;
 	rc = try_link(c);
 	c->side->transport->detach(c->link);
 	c->side->transport->link_free(c->link);

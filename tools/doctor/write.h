@@ -34,6 +34,7 @@ struct mst_write_side {
 /* The result of one test, at the end that dialled. */
 struct mst_write_report {
 	struct mst_reason why;      /* after a failure: a sentence */
+	bool linked;                /* there was a link; so the network lets calls through */
 	uint64_t wrong_bytes;       /* as the peer counted them */
 	uint64_t latency_ns;        /* half a round trip of 8 bytes, the median */
 	double bytes_per_s;         /* one write of MST_WRITE_BYTES after the other */

@@ -70,6 +70,10 @@ void doctor_host(void)
 						  .thp = "madvise",
 						  .thp_shmem = "never",
 						  .directory = "/run/user/1000/muster",
+						  .somaxconn = 4096,
+						  .send_max = 4 << 20,
+						  .receive_max = 6 << 20,
+						  .congestion = "cubic",
 						  .files_soft = 1024,
 						  .files_hard = 524288,
 						  .files_open = 4 };

@@ -247,6 +247,40 @@ static void beside_a_device_that_works_others_only_warn(void)
 	CU_ASSERT_PTR_NULL(doctor_finding("library", "rxe0"));
 }
 
+static void addresses_and_sockets_are_told(void)
+{
+	doctor_host();
+	doctor_judge();
+	DOCTOR_SAYS("addresses", "", MST_FINDING_OK, "eth0 10.0.0.1 (MTU 4200)", "", "");
+	CU_ASSERT_PTR_NULL(strstr(doctor_finding("addresses", "")->found, "127.0.0.1"));
+	DOCTOR_SAYS("sockets", "", MST_FINDING_OK,
+		    "4096 callers may wait at a port; a connection sends from up to 4.00 MiB and "
+		    "receives into up to 6.00 MiB, cubic",
+		    "", "");
+	doctor_facts.somaxconn = 16;
+	doctor_facts.address_count = 0;
+	doctor_judge();
+	DOCTOR_SAYS("addresses", "", MST_FINDING_WARNING, "none", "but loopback", "ip addr add");
+	DOCTOR_SAYS("sockets", "", MST_FINDING_WARNING, "16 callers",
+		    "128 workers may call at once", "net.core.somaxconn=4096");
+	doctor_wish.workers = 16;
+	doctor_wish.elems = 1;
+	doctor_judge();
+	DOCTOR_SAYS("sockets", "", MST_FINDING_OK, "16 callers", "", "");
+}
+
+static void what_is_spare_is_a_warning(void)
+{
+	doctor_host();
+	doctor_facts.device_count = 0;
+	doctor_facts.has_certificate = true; /* with no role */
+	doctor_judge();
+	mst_findings_spare(&doctor_found, mst_doctor_is_of_rdma);
+	DOCTOR_SAYS("devices", "", MST_FINDING_WARNING, "none", "", "");
+	DOCTOR_SAYS("identity", "", MST_FINDING_FAIL, "role", "", "");
+	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 1);
+}
+
 static void a_full_list_keeps_what_came_first(void)
 {
 	memset(&doctor_found, 0, sizeof(doctor_found));
@@ -286,6 +320,8 @@ static CU_TestInfo cases[] = {
 	{ "iWARP is refused", iwarp_is_refused },
 	{ "beside a device that works others only warn",
 	  beside_a_device_that_works_others_only_warn },
+	{ "addresses and sockets are told", addresses_and_sockets_are_told },
+	{ "what is spare is a warning", what_is_spare_is_a_warning },
 	{ "a full list keeps what came first", a_full_list_keeps_what_came_first },
 	{ "bytes are written for people", bytes_are_written_for_people },
 	CU_TEST_INFO_NULL,

@@ -241,6 +241,23 @@ static void the_file_that_sets_memlock_is_found(void)
 	end();
 }
 
+static void limits_of_sockets_are_read(void)
+{
+	begin();
+	mst_doctor_read_host(host.root, &facts);
+	CU_ASSERT_EQUAL(facts.somaxconn + facts.send_max + facts.receive_max, 0);
+	put("/proc/sys/net/core/somaxconn", "4096\n");
+	put("/proc/sys/net/ipv4/tcp_wmem", "4096\t16384\t4194304\n");
+	put("/proc/sys/net/ipv4/tcp_rmem", "4096\t131072\n");
+	put("/proc/sys/net/ipv4/tcp_congestion_control", "cubic\n");
+	mst_doctor_read_host(host.root, &facts);
+	CU_ASSERT_EQUAL(facts.somaxconn, 4096);
+	CU_ASSERT_EQUAL(facts.send_max, 4 << 20);
+	CU_ASSERT_EQUAL(facts.receive_max, 0); /* it is not three numbers */
+	CU_ASSERT_STRING_EQUAL(facts.congestion, "cubic");
+	end();
+}
+
 static void huge_pages_are_read(void)
 {
 	begin();
@@ -290,6 +307,7 @@ static CU_TestInfo cases[] = {
 	{ "the right to lock counts in the first namespace",
 	  the_right_to_lock_counts_in_the_first_namespace },
 	{ "the file that sets memlock is found", the_file_that_sets_memlock_is_found },
+	{ "limits of sockets are read", limits_of_sockets_are_read },
 	{ "huge pages are read", huge_pages_are_read },
 	{ "a card without RDMA is found", a_card_without_rdma_is_found },
 	CU_TEST_INFO_NULL,
