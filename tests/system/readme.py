@@ -156,26 +156,34 @@ def by_hand(body, where):
     return "run as it stands, one worker slowly, until the server is ended"
 
 
-def over_shm(line):
-    assert "--transport verbs" in line
-    return line.replace("--transport verbs", "--transport shm")
-
-
 def between_hosts(body, where):
-    doctor, server, worker = commands(body)
-    status, said = shell(doctor, where)
-    if status not in (0, 1) or not said:
-        fail(f"\"{doctor}\" ends with {status}:\n{said}")
+    server, worker = commands(body)
     jobs = Background(where)
     try:
-        jobs.start(over_shm(server))
+        jobs.start(server)
         for rank in range(8):
             jobs.start(worker.replace("MUSTER_RANK=3", f"MUSTER_RANK={rank}"))
         until_it_runs("muster status 10.1.0.1:17077", where)
         jobs.end(servers=1)
     finally:
         jobs.kill()
-    return "run with --transport shm, all ranks on this host; tests/vm has it over RDMA"
+    return "run as it stands, all ranks on this host; tests/vm has it over RDMA"
+
+
+def is_it_open(body, where):
+    listen, peer = commands(body)
+    jobs = Background(where)
+    try:
+        jobs.start(listen)
+        end = time.monotonic() + 90
+        status, said = 1, ""
+        while "control port of" not in said and time.monotonic() < end:
+            status, said = shell(peer, where)
+        if status != 0 or not re.search(r"^ok +step ", said, re.M):
+            fail(f"\"{peer}\" ends with {status}:\n{said}")
+    finally:
+        jobs.kill()
+    return "run as it stands, both on this host"
 
 
 def with_certificates(body, where):
@@ -184,14 +192,14 @@ def with_certificates(body, where):
     well(make, where)
     jobs = Background(where)
     try:
-        jobs.start(over_shm(server))
+        jobs.start(server)
         for rank in range(8):
             jobs.start(proof + worker.replace("MUSTER_RANK=3", f"MUSTER_RANK={rank}"))
         until_it_runs(proof.replace("worker", "observer") + "muster status 10.1.0.1:17077", where)
         jobs.end(servers=1)
     finally:
         jobs.kill()
-    return "run with --transport shm, all ranks on this host"
+    return "run as it stands, all ranks on this host"
 
 
 def names_exist(body, _):
@@ -212,14 +220,14 @@ def several_servers(body, where):
          "cc long.c -o long $(pkg-config --cflags --libs muster)", where)
     jobs = Background(where)
     try:
-        jobs.start(over_shm(leader))
-        jobs.start(over_shm(follower))
+        jobs.start(leader)
+        jobs.start(follower)
         jobs.start("MUSTER_SERVER=10.1.0.1:17077 ./long", 8)
         until_it_runs("muster status 10.1.0.1:17077", where)
         jobs.end(servers=2)
     finally:
         jobs.kill()
-    return "run with --transport shm on this host, and a vector of 20000; tests/vm has it over RDMA"
+    return "run on this host, and with a vector of 20000; tests/vm has it over RDMA"
 
 
 def bench(body, where):
@@ -294,14 +302,15 @@ BLOCKS = {
     "#include <muster/muster.h>": first_program,
     "cc first.c -o first $(pkg-config --cflags --libs muster)": build_and_run,
     "musterd --workers 5 --policy backup:4": by_hand,
-    "muster doctor                                              # is there RDMA, and does it work?":
+    "musterd --workers 8 --policy backup:7 --transport tcp --listen 10.1.0.1:17077 --insecure":
         between_hosts,
+    "muster doctor --listen                 # on one host, and on the other:": is_it_open,
     "deploy/packages.sh test                                    # QEMU and what else they take":
         programs_exist("not run here: it installs packages and takes virtual machines; "
                        "vm.* run the same"),
     "deploy/debian.sh build && sudo apt-get install ./build/debian/*.deb": service,
-    "musterd --workers 8 --servers 2 --transport verbs --listen 10.1.0.1:17077 --insecure "
-    "  # leads":
+    "musterd --workers 8 --servers 2 --transport tcp --listen 10.1.0.1:17077 --insecure "
+    "    # leads":
         several_servers,
     "muster run -n 5 --policy backup:4 --commits 100 --record run.csv -- ./first":
         record_and_plan,
