@@ -167,6 +167,7 @@ class Doctor(scene.Scene):
                           (["--peer", "10.0.0.1:x"], "--listen prints"),
                           (["--peer", "http://10.0.0.1"], "--listen prints"),
                           (["--port", "0", "--listen"], "--port"),
+                          (["--peer", "node1", "--transport", "shm"], "for one host"),
                           (["--peer", "verbs:10.0.0.1:1", "--listen"], "on the other"),
                           (["--devices", "x"], "--device")):
             rc, _, err = self.doctor(*args)

@@ -37,9 +37,17 @@ class Way(scene.Scene):
         at = doc["way"]["address"]
         return doc["way"], {f["check"]: f for f in doc["findings"] if f["subject"] == at}
 
+    def asks_for_rdma(self, address):
+        """What is found of RDMA to a host whose --listen has none."""
+        done = subprocess.run([scene.MUSTER, "doctor", "--peer", address, "--json=-", "--transport",
+                               "verbs", "--timeout", f"{SECONDS}s"], env=self.environment(""),
+                              text=True, capture_output=True, timeout=200, check=False)
+        found = json.loads(done.stdout)["findings"]
+        return next(f for f in found if f["check"] == "peer")
+
     def test_way(self):
         """by TCP two processes test both ports both ways, and tell bytes a second and a step"""
-        peer, address = self.listen("--data-address", "127.0.0.1")
+        peer, address = self.listen("--transport", "tcp", "--data-address", "127.0.0.1")
         way, found = self.way(address)
         self.assertEqual({check: f["level"] for check, f in found.items() if check != "window"},
                          dict.fromkeys(("control", "data", "rate", "back", "step"), "ok"))
@@ -50,6 +58,7 @@ class Way(scene.Scene):
             self.assertGreater(figure, 0)
         self.assertIn("100 MiB", found["step"]["found"])
         self.assertIn("not encrypted", found["control"]["found"])
+        self.assertIn("has found no RDMA there", self.asks_for_rdma(address)["cause"])
         peer.send_signal(signal.SIGTERM)
         out, _ = peer.communicate(timeout=SECONDS)
         self.assertEqual(peer.returncode, 0)

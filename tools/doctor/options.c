@@ -117,8 +117,15 @@ int mst_doctor_options_check(const struct mst_doctor_options *o, struct mst_reas
 		return mst_reason_fail(why, -EINVAL, "--workers and --elems belong together");
 	if (o->peer != NULL && o->listen)
 		return mst_reason_fail(why, -EINVAL, "--listen on one host, --peer on the other");
-	return o->peer != NULL && mst_doctor_is_way(o->peer) ? mst_way_address(o->peer, unused, why)
-							     : 0;
+	if (o->peer == NULL || !mst_doctor_is_way(o->peer))
+		return 0;
+	if (o->transport != MST_DOCTOR_ALL && mst_transport_at(o->transport - 1)->maps)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--transport %s is for one host, and --peer %.100s is another: "
+			"leave --transport out",
+			mst_transport_at(o->transport - 1)->scheme, o->peer);
+	return mst_way_address(o->peer, unused, why);
 }
 
 bool mst_doctor_prints_json(const struct mst_doctor_options *o)

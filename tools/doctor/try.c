@@ -178,6 +178,15 @@ int mst_doctor_credentials(const struct mst_doctor_options *o, struct mst_creden
 	return mst_credentials_load(&files, out, why);
 }
 
+/* RDMA was asked for, and the other host has none. */
+static void lacks_rdma(const struct mst_way_report *way, struct mst_doctor_try *out)
+{
+	(void)snprintf(out->subject, sizeof(out->subject), "%.79s", way->address);
+	out->error = -EOPNOTSUPP;
+	mst_reason_set(&out->report.why, "muster doctor --listen on %s has found no RDMA there",
+		       way->host);
+}
+
 void mst_doctor_try_way(const struct mst_doctor_facts *f, const struct mst_doctor_options *o,
 			struct mst_doctor_tries *out)
 {
@@ -197,6 +206,9 @@ void mst_doctor_try_way(const struct mst_doctor_facts *f, const struct mst_docto
 	}
 	mst_way_call(&end, address, (uint16_t)o->port, way);
 	mst_credentials_free(end.own);
+	if (way->control.error == 0 && way->rdma[0] == '\0' && o->transport != MST_DOCTOR_ALL &&
+	    mst_doctor_asks_for(o, mst_verbs.scheme))
+		lacks_rdma(way, next_try(out, "peer", &mst_verbs));
 	if (mst_transport_of(way->rdma) == &mst_verbs && mst_doctor_asks_for(o, mst_verbs.scheme) &&
 	    mst_doctor_ports(f, &any, &port, 1) > 0)
 		try_peer(f, o, way->rdma, out)->spare = o->transport == MST_DOCTOR_ALL;
@@ -218,6 +230,8 @@ static void judge_failure(const struct mst_doctor_try *t, struct mst_findings *o
 				     "firmware");
 	else if (network != NULL)
 		network->fix(t, out, new);
+	else if (t->error == -EOPNOTSUPP)
+		mst_finding_fix(new, "muster doctor on that host says what is wrong with its RDMA");
 	else
 		mst_finding_fix(new, MST_DOCTOR_PEER_FIX);
 }
