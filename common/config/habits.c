@@ -79,6 +79,11 @@ static const struct habit habits[] = {
 	{ " record recording file input i ", "trace", "here it is --trace FILE" },
 	{ " verbose v debug verbosity loglevel log ", "log-level",
 	  "here it is --log-level LEVEL: error, warn, info or debug" },
+	{ " ack-timeout retries retry-cnt ib-timeout ib-retry-cnt user-timeout tcp-user-timeout "
+	  "keepalive dead-timeout ",
+	  "link-timeout",
+	  "--link-timeout SECONDS, such as --link-timeout 2s, is how long the other host of a link "
+	  "may acknowledge nothing, over all networks" },
 	{ " timeout wait ", "join-timeout",
 	  "--join-timeout is how long workers may take to join, --patience how long a step waits "
 	  "for one, --lease how long one may be silent" },

@@ -117,8 +117,7 @@ int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *o
 		return rc;
 	fabric.traffic_class = (uint8_t)typed->traffic_class;
 	fabric.service_level = (uint8_t)typed->service_level;
-	fabric.ack_timeout = (uint8_t)typed->ack_timeout;
-	fabric.retries = (uint8_t)typed->retries;
+	fabric.link_timeout_ns = typed->link_timeout_ns;
 	fabric.io_threads = typed->io_threads;
 	fabric.relaxed_ordering = typed->relaxed_ordering;
 	fabric.huge_pages = typed->huge_pages == 0;
@@ -143,8 +142,7 @@ int mst_fabric_environment(struct mst_fabric *fabric, struct mst_reason *why)
 
 void mst_fabric_tell(const struct mst_fabric *fabric, struct mst_path *out)
 {
-	*out = (struct mst_path){ .ack_timeout = fabric->ack_timeout,
-				  .retries = fabric->retries,
+	*out = (struct mst_path){ .link_timeout_ns = fabric->link_timeout_ns,
 				  .traffic_class = fabric->traffic_class,
 				  .service_level = fabric->service_level,
 				  .pkey = fabric->pkey };
@@ -152,15 +150,15 @@ void mst_fabric_tell(const struct mst_fabric *fabric, struct mst_path *out)
 
 void mst_fabric_follow(struct mst_fabric *fabric, const struct mst_path *path)
 {
-	fabric->ack_timeout = (uint8_t)path->ack_timeout;
-	fabric->retries = (uint8_t)path->retries;
+	fabric->link_timeout_ns = path->link_timeout_ns;
 	fabric->traffic_class = (uint8_t)path->traffic_class;
 	fabric->service_level = (uint8_t)path->service_level;
 	fabric->pkey = path->pkey;
 }
 
-/* A timer of 0 would never give up. */
 bool mst_path_is_sane(const struct mst_path *path)
 {
-	return path->ack_timeout > 0 && path->pkey >= -1 && path->pkey <= UINT16_MAX;
+	return path->link_timeout_ns >= MST_LINK_TIMEOUT_MIN_NS &&
+	       path->link_timeout_ns <= MST_LINK_TIMEOUT_MAX_NS && path->pkey >= -1 &&
+	       path->pkey <= UINT16_MAX;
 }

@@ -10,10 +10,9 @@
  */
 #include "common/wire/message_fields.h"
 
-/* Tags from @tag on: five. */
+/* Tags from @tag on: five, of which the second is of an older protocol. */
 #define PATH(tag, of)                                                                              \
-	LIMITED(tag, ENUM, of, path.ack_timeout, 32),                                              \
-		LIMITED((tag) + 1, ENUM, of, path.retries, 7),                                     \
+	FIELD(tag, U64, of, path.link_timeout_ns),                                                 \
 		LIMITED((tag) + 2, ENUM, of, path.traffic_class, 256),                             \
 		LIMITED((tag) + 3, ENUM, of, path.service_level, 16),                              \
 		FIELD((tag) + 4, I32, of, path.pkey)

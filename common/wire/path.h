@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 struct mst_path {
-	uint32_t ack_timeout, retries, traffic_class, service_level;
+	uint64_t link_timeout_ns;
+	uint32_t traffic_class, service_level;
 	int32_t pkey; /* -1: the path's own */
 };
 

@@ -5,15 +5,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/base/reason.h"
 #include "common/transport/transport.h"
 #include "tests/ut.h"
 
 static struct mst_reason why;
 
-static const struct mst_fabric_options typed_nothing = {
-	.gid_index = "auto", .pkey = "auto", .ack_timeout = 16, .retries = 6
-};
+static const struct mst_fabric_options typed_nothing = { .gid_index = "auto",
+							 .pkey = "auto",
+							 .link_timeout_ns = 2 * MST_SECOND };
 
 static void schemes_are_those_of_the_transports(void)
 {
@@ -67,22 +68,25 @@ static void a_path_that_is_told_is_followed(void)
 	struct mst_fabric leader = MST_FABRIC_DEFAULT, other = MST_FABRIC_DEFAULT;
 	struct mst_path path;
 
-	leader.ack_timeout = 18, leader.retries = 3, leader.traffic_class = 104,
-	leader.service_level = 5;
+	leader.link_timeout_ns = 3 * MST_SECOND;
+	leader.traffic_class = 104, leader.service_level = 5;
 	leader.pkey = 0x8001, leader.gid_index = 3;
 	mst_fabric_tell(&leader, &path);
 	CU_ASSERT(mst_path_is_sane(&path));
 	mst_fabric_follow(&other, &path);
-	CU_ASSERT(other.ack_timeout == 18 && other.retries == 3 && other.traffic_class == 104);
+	CU_ASSERT(other.link_timeout_ns == 3 * MST_SECOND && other.traffic_class == 104);
 	CU_ASSERT(other.service_level == 5 && other.pkey == 0x8001);
 	CU_ASSERT_EQUAL(other.gid_index, -1); /* each host has a table of its own */
 }
 
 static void a_path_that_cannot_be_is_known(void)
 {
-	static const struct mst_path bad[] = { { .ack_timeout = 0, .pkey = -1 },
-					       { .ack_timeout = 1, .pkey = -2 },
-					       { .ack_timeout = 1, .pkey = UINT16_MAX + 1 } };
+	static const struct mst_path bad[] = {
+		{ .link_timeout_ns = MST_LINK_TIMEOUT_MIN_NS - 1, .pkey = -1 },
+		{ .link_timeout_ns = MST_LINK_TIMEOUT_MAX_NS + 1, .pkey = -1 },
+		{ .link_timeout_ns = MST_LINK_TIMEOUT_MIN_NS, .pkey = -2 },
+		{ .link_timeout_ns = MST_LINK_TIMEOUT_MIN_NS, .pkey = UINT16_MAX + 1 },
+	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		CU_ASSERT_FALSE(mst_path_is_sane(&bad[i]));

@@ -207,7 +207,7 @@ def loss(tools, names=("backup", "workers_own")):
             node.lose(61)
         for run, words, proof in (EXACT[name] for name in names):
             before = [node.lost() for node in machines.nodes]
-            job = Job(tools, machines, "--retries", "6", *run)
+            job = Job(tools, machines, "--link-timeout", "2s", *run)
             ranks = range(int(run[1]))
             for rank in ranks:
                 job.start_worker(rank, rank % 2, *words, elems=5003)
@@ -226,7 +226,7 @@ def late_write(tools):
     """A write that comes late harms nobody; nor does one that never comes."""
     with shared.lab(nodes=2) as machines:
         far = machines[1]
-        job = Job(tools, machines, *BACKUP, "--retries", "3")
+        job = Job(tools, machines, *BACKUP, "--link-timeout", "1100ms")
         for rank in range(5):
             job.start_worker(rank, rank // 4, *([] if rank == 4 else ["sleep_us=20000"]),
                              *job.until_enough())

@@ -42,6 +42,6 @@ job --data-address 10.77.0.1,10.79.0.1
 expect_traffic rxe0 "$first"
 expect_traffic rxe1 "$before"
 job --data-address fd77::1,10.79.0.1 --chunk 4K
-job --device rxe0,rxe1 --ack-timeout 14 --retries 2 --traffic-class 32 --service-level 3 \
+job --device rxe0,rxe1 --link-timeout 1s --traffic-class 32 --service-level 3 \
 	--relaxed-ordering --pkey 0xffff --huge-pages off
 MUSTER_DEVICE=rxe1 job --data-address 10.79.0.1

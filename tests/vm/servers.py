@@ -33,7 +33,7 @@ EXACT = {
              ["registered=1", "ranges=7", "into=1", "elems=20001"], SGD, (1, 0)),
 }
 LEASE_S = 5.0  # longer than an emulated processor stands still on a busy host
-RETRIES_S = 1.9  # by default, docs/rdma.md
+LINK_S = 2.0  # by default
 # So long an emulated processor on a busy host may take for what should take no time, and this
 # process may stand still beside it.
 SLACK_S = 12.0
@@ -141,7 +141,7 @@ def certificates(tools):
     is exact."""
     with shared.lab(nodes=2) as machines:
         job = Servers(tools, machines, "-n", "4", "--policy", "backup:3", "--lease", "30s",
-                      "--ack-timeout", "19", "--retries", "5", keys=make_keys(tools, machines))
+                      "--link-timeout", "13s", keys=make_keys(tools, machines))
         job.start_workers((0, 1, 0, 1), "sleep_us=20000", "3:rounds=5", *job.until_enough())
         with job.told():
             check("rank 3 leaves, and its rank is free", job.workers[3].wait() == 0, job.said())
@@ -186,7 +186,7 @@ def loss(tools):
             node.lose(211)
         for name in ("bsp", "backup"):
             options, words, proof, followers = EXACT[name]
-            job = Servers(tools, machines, "--retries", "6", *options, followers=followers)
+            job = Servers(tools, machines, "--link-timeout", "2s", *options, followers=followers)
             job.start_workers([rank % 2 for rank in range(int(options[1]))], *words)
             job.end_all()
             job.check_history(*proof)
@@ -238,7 +238,7 @@ def follower_lost(tools):
         job = begin(tools, machines, *LONG)
         began = time.monotonic()
         cut(far)
-        job.all_fail(began, LEASE_S + RETRIES_S + SLACK_S, words | {"rank": "."})
+        job.all_fail(began, LEASE_S + LINK_S + SLACK_S, words | {"rank": "."})
         fix(far)
         job.check_history(*SGD, "--kills")
 
@@ -273,7 +273,7 @@ def leader_lost(tools):
         job = begin(tools, machines, *LONG)
         began = time.monotonic()
         cut(near)
-        job.all_fail(began, LEASE_S + RETRIES_S + SLACK_S, words)
+        job.all_fail(began, LEASE_S + LINK_S + SLACK_S, words)
         fix(near)
         job.check_history(*SGD, "--kills")
 
@@ -281,7 +281,7 @@ def leader_lost(tools):
         job = begin(tools, machines, *LONG)
         began = time.monotonic()
         near.power_off()
-        job.all_fail(began, LEASE_S + RETRIES_S + SLACK_S, words, gone=("the leader", "rank 0"))
+        job.all_fail(began, LEASE_S + LINK_S + SLACK_S, words, gone=("the leader", "rank 0"))
         job.check_history(*SGD, "--kills")
 
 
@@ -295,18 +295,18 @@ def goes_on(job, what, remade):
 
 
 def away(tools):
-    """For less than the lease, and the retries: nobody is lost, and no link. Both are so long that
-    this process may stand still for five seconds meanwhile."""
+    """For less than the lease, and the link timeout: nobody is lost, and no link. Both are so long
+    that this process may stand still for five seconds meanwhile."""
     with shared.lab(nodes=3) as machines:
         near, far, _ = machines.nodes
-        # Followers follow the leader's timers: by their own a link would be dead after 1.9 s.
+        # Followers follow the leader's timers: by their own a link would be lost after 2 s.
         job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--lease", "30s",
-                    "--ack-timeout", "19", "--retries", "5", nodes=(2, 2, 2))
+                    "--link-timeout", "13s", nodes=(2, 2, 2))
         for what, node in (("the follower", far), ("the leader", near)):
             cut(node)
             time.sleep(2.5)
             fix(node)
-            goes_on(job, f"{what} cut off for a part of the retries", 0)
+            goes_on(job, f"{what} cut off for a part of the link timeout", 0)
         for what, process in (("follower", job.follower[0]), ("leader", job.server)):
             process.kill(signal.SIGSTOP)
             time.sleep(2)
@@ -323,7 +323,7 @@ def line_anew(tools):
     with shared.lab(nodes=3) as machines:
         near, far, _ = machines.nodes
         job = begin(tools, machines, "-n", "3", "--policy", "backup:2", "--lease", "12s",
-                    "--retries", "3", nodes=(2, 2, 2))
+                    "--link-timeout", "1100ms", nodes=(2, 2, 2))
         for count, (what, blocked) in enumerate((
                 ("to the leader", [(near, far)]), ("to the follower", [(far, near)]),
                 ("either way", [(near, far), (far, near)])), 1):
@@ -332,7 +332,7 @@ def line_anew(tools):
             time.sleep(3)
             for node, _ in blocked:
                 node.unblock()
-            goes_on(job, f"nothing comes {what} for longer than the retries", count)
+            goes_on(job, f"nothing comes {what} for longer than the link timeout", count)
         job.enough()
         job.end_all()
         job.check_history(*SGD)
@@ -344,10 +344,10 @@ def line_lost(tools):
     """Servers that hear of each other, but cannot reach each other's memory for a lease."""
     with shared.lab(nodes=3) as machines:
         near, far, _ = machines.nodes
-        job = begin(tools, machines, *LONG, "--retries", "3", nodes=(2, 2))
+        job = begin(tools, machines, *LONG, "--link-timeout", "1100ms", nodes=(2, 2))
         near.block(far)
         began = time.monotonic()
-        job.all_fail(began, LEASE_S + RETRIES_S + SLACK_S, {
+        job.all_fail(began, LEASE_S + LINK_S + SLACK_S, {
             "the": r"server 1 of 2 \(10\.78\.0\.2:\d+\) (had|gives up: there was) no link with",
             "server": "the leader has ended the job|no link with the leader",
             "rank": "server 1 of 2"})

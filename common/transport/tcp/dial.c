@@ -42,7 +42,7 @@ static int check_wanted(const struct tcp_attempt *a)
 
 static int check_alive(struct tcp_attempt *a)
 {
-	uint64_t now_ns = mst_now_ns(), dead_ns = a->net->fabric.dead_ns;
+	uint64_t now_ns = mst_now_ns(), dead_ns = a->net->fabric.link_timeout_ns;
 
 	if (now_ns - a->looked_ns < mst_tcp_look_ns(dead_ns))
 		return 0;

@@ -49,7 +49,7 @@ static void look(struct mst_tcp_io *io)
 {
 	uint64_t now_ns = mst_now_ns();
 
-	if (now_ns - io->looked_ns < mst_tcp_look_ns(io->net->fabric.dead_ns))
+	if (now_ns - io->looked_ns < mst_tcp_look_ns(io->net->fabric.link_timeout_ns))
 		return;
 	io->looked_ns = now_ns;
 	for (uint32_t i = 0; i < io->link_count; i++)
@@ -100,7 +100,7 @@ static void unlock(struct mst_tcp_io *io)
 static void sleep_until_called(struct mst_tcp_io *io)
 {
 	struct pollfd pfd = { .fd = io->epoll, .events = POLLIN };
-	uint64_t look_ns = mst_tcp_look_ns(io->net->fabric.dead_ns);
+	uint64_t look_ns = mst_tcp_look_ns(io->net->fabric.link_timeout_ns);
 
 	atomic_store_explicit(&io->asleep, true, memory_order_relaxed);
 	/* Pairs with the fence in mst_tcp_io_call(). */

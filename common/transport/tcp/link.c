@@ -73,7 +73,7 @@ bool mst_tcp_link_step(struct mst_tcp_link *l)
 
 void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns)
 {
-	uint64_t dead_ns = l->net->fabric.dead_ns;
+	uint64_t dead_ns = l->net->fabric.link_timeout_ns;
 
 	if (l->ended)
 		return;

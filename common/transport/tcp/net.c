@@ -36,14 +36,14 @@ static int check_fabric(const struct mst_fabric *fabric, struct mst_reason *why)
 	if (fabric->io_threads > MST_FABRIC_IO_THREADS_MAX)
 		return mst_reason_fail(why, -EINVAL, "%u I/O threads: at most %u can be",
 				       fabric->io_threads, MST_FABRIC_IO_THREADS_MAX);
-	if (fabric->dead_ns >= MST_TCP_DEAD_MIN_NS)
+	if (fabric->link_timeout_ns >= MST_LINK_TIMEOUT_MIN_NS)
 		return 0;
 	return mst_reason_fail(why, -EINVAL,
 			       "a host cannot count as dead after %llu ms without an "
 			       "acknowledgement: the kernel sends a lost packet again after 200 "
 			       "ms and 600 ms; at least %llu",
-			       (unsigned long long)(fabric->dead_ns / MST_MS),
-			       (unsigned long long)(MST_TCP_DEAD_MIN_NS / MST_MS));
+			       (unsigned long long)(fabric->link_timeout_ns / MST_MS),
+			       (unsigned long long)(MST_LINK_TIMEOUT_MIN_NS / MST_MS));
 }
 
 static int open_ios(struct mst_tcp_net *net, struct mst_reason *why)
@@ -256,8 +256,8 @@ static int nap(struct mst_tcp_net *net, uint64_t deadline_ns)
 
 	/* Somebody has to look whether peers are alive. */
 	if (net->io_count == 1 && net->link_count > 0 &&
-	    most_ns > mst_tcp_look_ns(net->fabric.dead_ns))
-		most_ns = mst_tcp_look_ns(net->fabric.dead_ns);
+	    most_ns > mst_tcp_look_ns(net->fabric.link_timeout_ns))
+		most_ns = mst_tcp_look_ns(net->fabric.link_timeout_ns);
 	if (left_ns > most_ns)
 		left_ns = most_ns;
 	int ready = poll(&pfd, 1, (int)((left_ns + MST_MS - 1) / MST_MS));

@@ -41,7 +41,6 @@
 #define MST_TCP_TEXT_LEN (INET6_ADDRSTRLEN + 32u) /* an address with interface and port */
 /* A put is cut into frames of this. Frames of 128 KiB cost 1.2 to 1.6 times the CPU. */
 #define MST_TCP_MESSAGE ((size_t)1 << 20)
-#define MST_TCP_DEAD_MIN_NS MST_SECOND /* of dead_ns of the fabric */
 
 /* ---- memory.c ---- */
 

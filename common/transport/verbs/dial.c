@@ -178,10 +178,11 @@ static int request(const struct attempt *a, struct mst_verbs_rail *r)
 				       .down_credits = lanes->down_credits,
 				       .down_qpn = r->in->qp_num,
 				       .down_psn = r->in_psn };
+	struct mst_verbs_tries tries = mst_verbs_tries(a->net->fabric.link_timeout_ns);
 	struct rdma_conn_param conn = { .private_data = &q,
 					.private_data_len = sizeof(q),
 					.flow_control = 1,
-					.retry_count = a->net->fabric.retries,
+					.retry_count = tries.retries,
 					.rnr_retry_count = MST_VERBS_RNR_RETRIES,
 					.qp_num = r->out->qp_num };
 

@@ -55,6 +55,23 @@ uint32_t mst_verbs_send_depth(const struct mst_verbs_lane *lane, const struct ib
 	return depth < most ? depth : most;
 }
 
+#define TIMER_UNIT_NS UINT64_C(4096)
+#define TIMER_MAX 31u
+#define TRIES_MAX 7u /* 7 retries are for ever on some devices, which never notice a dead peer */
+
+/* With the largest timer of which four tries fit, four to seven do. */
+struct mst_verbs_tries mst_verbs_tries(uint64_t link_timeout_ns)
+{
+	uint8_t timer = 1;
+
+	while (timer < TIMER_MAX && link_timeout_ns / (TIMER_UNIT_NS << (timer + 1)) >= 4)
+		timer++;
+	uint64_t tries = link_timeout_ns / (TIMER_UNIT_NS << timer);
+	if (tries > TRIES_MAX)
+		tries = TRIES_MAX;
+	return (struct mst_verbs_tries){ timer, (uint8_t)(tries > 0 ? tries - 1 : 0) };
+}
+
 int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has,
 			   const struct mst_verbs_need *need, struct mst_reason *why)
 {

@@ -314,8 +314,9 @@ static int to_send(struct mst_verbs_rail *r, struct ibv_qp *own, struct ibv_qp *
 
 	if (rc != 0)
 		return rc;
-	attr.timeout = r->link->home->fabric.ack_timeout;
-	attr.retry_cnt = r->link->home->fabric.retries;
+	struct mst_verbs_tries tries = mst_verbs_tries(r->link->home->fabric.link_timeout_ns);
+	attr.timeout = tries.timer;
+	attr.retry_cnt = tries.retries;
 	attr.rnr_retry = MST_VERBS_RNR_RETRIES;
 	attr.max_rd_atomic = 0;
 	rc = ibv_modify_qp(own, &attr, mask);

@@ -42,13 +42,13 @@ static const char *sends_cause(enum ibv_wc_status status)
 
 static int of_sends(struct mst_verbs_rail *r, const struct ibv_wc *wc, struct mst_reason *why)
 {
-	const struct mst_fabric *f = &r->link->home->fabric;
-	double try_s = 4.096e-6 * (double)(UINT64_C(1) << f->ack_timeout);
+	struct mst_verbs_tries tries = mst_verbs_tries(r->link->home->fabric.link_timeout_ns);
+	double try_s = 4.096e-6 * (double)(UINT64_C(1) << tries.timer);
 
 	if (wc->status == IBV_WC_RETRY_EXC_ERR)
 		mst_reason_set(why,
 			       "no acknowledgement from %s over %s at %s in %d tries of %.3g s: %s",
-			       r->peer, mst_verbs_rail_device(r), r->own, f->retries + 1, try_s,
+			       r->peer, mst_verbs_rail_device(r), r->own, tries.retries + 1, try_s,
 			       sends_cause(wc->status));
 	else
 		mst_reason_set(why, "sending to %s over %s failed (%s): %s", r->peer,

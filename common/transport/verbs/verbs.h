@@ -180,6 +180,14 @@ static inline size_t mst_verbs_outbound(const struct mst_lanes *lanes, bool acce
 /* As transport.h has it. */
 void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
 		     struct mst_claim *out);
+/* How a device waits for acknowledgements. */
+struct mst_verbs_tries {
+	uint8_t timer;   /* a try waits 4.096 us x 2^this; 1 to 31 */
+	uint8_t retries; /* tries after the first, at most 6 */
+};
+/* All tries together take at most @link_timeout_ns, and of that as much as can be: more than 4/5,
+ * where it is 33 us and more. */
+struct mst_verbs_tries mst_verbs_tries(uint64_t link_timeout_ns);
 /* Does the device have what is needed? 0; -ENOSPC, with the figure that does not fit. */
 int mst_verbs_limits_check(const char *device, const struct ibv_device_attr *has,
 			   const struct mst_verbs_need *need, struct mst_reason *why);

@@ -193,7 +193,7 @@ static void figures_beyond_reason_are_refused(void)
 	CU_ASSERT_EQUAL(mst_tcp.net_open(&cfg, &net, &why), -EINVAL);
 	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "65 I/O threads"));
 	fabric.io_threads = 0;
-	fabric.dead_ns = 0;
+	fabric.link_timeout_ns = 0;
 	CU_ASSERT_EQUAL(mst_tcp.net_open(&cfg, &net, &why), -EINVAL);
 	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "dead after 0 ms"));
 }

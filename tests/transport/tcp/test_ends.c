@@ -120,7 +120,7 @@ static void a_process_that_stands_still_keeps_its_link(void)
 	struct mst_net_event ev = { 0 };
 	int go[2];
 
-	target_fabric.dead_ns = 2 * MST_SECOND;
+	target_fabric.link_timeout_ns = 2 * MST_SECOND;
 	attack_begin(&g);
 	CU_ASSERT_EQUAL_FATAL(pipe(go), 0);
 	pid_t pid = fork();
@@ -149,7 +149,7 @@ static void a_process_that_stands_still_keeps_its_link(void)
 	close(go[0]);
 	close(go[1]);
 	attack_end(&g);
-	target_fabric.dead_ns = DEAD_NS;
+	target_fabric.link_timeout_ns = DEAD_NS;
 }
 
 /* This end stands still, too, for as long as it likes: nobody looks meanwhile, and nothing ends. */
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
 		CU_TEST_INFO_NULL,
 	};
 
-	target_fabric.dead_ns = DEAD_NS;
+	target_fabric.link_timeout_ns = DEAD_NS;
 	if (argc > 1)
 		target_fabric.io_threads = (uint32_t)strtoul(argv[1], NULL, 10);
 	return ut_main("tcp_ends", cases);

@@ -21,8 +21,7 @@ struct verbs_target house_open_at(const char *addresses)
 	struct verbs_target h;
 
 	fabric.addresses = addresses;
-	fabric.ack_timeout = 14; /* 67 ms, twice */
-	fabric.retries = 1;
+	fabric.link_timeout_ns = 140 * MST_MS; /* four tries of 34 ms */
 	CU_ASSERT_EQUAL_FATAL(mst_verbs.net_open(&cfg, &h.net, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_verbs.listener->open(h.net, &h.listener, UT_UNREAD), 0);
 	return h;
@@ -60,8 +59,7 @@ struct mst_net *attacker_net(void)
 	struct mst_net_cfg cfg = { .links_max = 1, .fabric = &fabric };
 	struct mst_net *net;
 
-	fabric.ack_timeout = 14;
-	fabric.retries = 1;
+	fabric.link_timeout_ns = 140 * MST_MS;
 	CU_ASSERT_EQUAL_FATAL(mst_verbs.net_open(&cfg, &net, UT_UNREAD), 0);
 	return net;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/transport/verbs/verbs.h"
 #include "tests/ut.h"
 
@@ -127,6 +128,45 @@ static void a_figure_that_the_driver_does_not_tell_keeps_nobody_out(void)
 	CU_ASSERT(fits(&silent, &need));
 }
 
+static uint64_t total_ns(struct mst_verbs_tries tries)
+{
+	return (UINT64_C(4096) << tries.timer) * (tries.retries + 1u);
+}
+
+static void tries_fill_the_time_and_no_more(void)
+{
+	struct mst_verbs_tries usual = mst_verbs_tries(2 * MST_SECOND);
+
+	CU_ASSERT(usual.timer == 16 && usual.retries == 6); /* 1.9 s */
+	for (uint64_t ns = 33000; ns < 7200 * MST_SECOND; ns += ns / 100) {
+		struct mst_verbs_tries t = mst_verbs_tries(ns);
+		if (total_ns(t) > ns || total_ns(t) < ns / 5 * 4 || t.retries > 6)
+			CU_FAIL("a time that is not filled");
+	}
+}
+
+/* By trying all of them. */
+static void no_other_tries_are_nearer(void)
+{
+	for (uint64_t ns = MST_SECOND; ns <= MST_LINK_TIMEOUT_MAX_NS; ns += ns / 50) {
+		uint64_t best = 0;
+		for (unsigned k = 0; k < 31 * 7; k++) {
+			struct mst_verbs_tries t = { (uint8_t)(1 + k / 7), (uint8_t)(k % 7) };
+			if (total_ns(t) <= ns && total_ns(t) > best)
+				best = total_ns(t);
+		}
+		CU_ASSERT_EQUAL(total_ns(mst_verbs_tries(ns)), best);
+	}
+}
+
+static void tries_are_some_at_any_time(void)
+{
+	struct mst_verbs_tries none = mst_verbs_tries(0), most = mst_verbs_tries(UINT64_MAX);
+
+	CU_ASSERT(none.timer == 1 && none.retries == 0); /* a timer of 0 would never give up */
+	CU_ASSERT(most.timer == 31 && most.retries == 6);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a device with room is taken", a_device_with_room_is_taken },
 	{ "each limit is met exactly", each_limit_is_met_exactly },
@@ -135,6 +175,9 @@ static CU_TestInfo cases[] = {
 	  two_rails_over_one_device_need_twice_as_much },
 	{ "a figure that the driver does not tell keeps nobody out",
 	  a_figure_that_the_driver_does_not_tell_keeps_nobody_out },
+	{ "tries fill the time and no more", tries_fill_the_time_and_no_more },
+	{ "no other tries are nearer", no_other_tries_are_nearer },
+	{ "tries are some at any time", tries_are_some_at_any_time },
 	CU_TEST_INFO_NULL,
 };
 

@@ -63,7 +63,7 @@ static void make_welcome(struct fake_leader *f)
 		.patience_ns = 60 * MST_SECOND,
 		.may_finish = 1,
 		.server_count = f->servers,
-		.path = { .ack_timeout = 16, .retries = 3, .pkey = -1 },
+		.path = { .link_timeout_ns = 2 * MST_SECOND, .pkey = -1 },
 	};
 	for (uint32_t k = 0; k < f->servers; k++) {
 		bool last = k == f->servers - 1;

@@ -434,7 +434,7 @@ static const struct spoil {
 	SPOIL(incarnation, 0),
 	SPOIL(job, 'x'),
 	SPOIL(server[0].address, 0),
-	SPOIL(path.ack_timeout, 0), /* would never give up */
+	SPOIL(path.link_timeout_ns, 0), /* no link would last */
 	SPOIL(path.pkey, UINT16_MAX + 1),
 	SPOIL(path.pkey, (uint32_t)-2),
 };

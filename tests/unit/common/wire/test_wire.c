@@ -245,14 +245,14 @@ static void an_enum_out_of_range_is_refused(void)
 
 static void a_fabric_that_cannot_be_is_refused(void)
 {
-	static const uint32_t past[] = { 32, 7, 256, 16 };
+	static const uint32_t past[] = { 256, 16 }; /* from tag 26 of a welcome on */
 
 	for (uint16_t i = 0; i < sizeof(past) / sizeof(past[0]); i++) {
 		size_t length = encode(MST_MSG_WELCOME);
-		memcpy(value_of(24 + i), &past[i], sizeof(past[i]));
+		memcpy(value_of(26 + i), &past[i], sizeof(past[i]));
 		CU_ASSERT_EQUAL(decode(length), -EPROTO);
 		uint32_t most = past[i] - 1;
-		memcpy(value_of(24 + i), &most, sizeof(most));
+		memcpy(value_of(26 + i), &most, sizeof(most));
 		CU_ASSERT_EQUAL(decode(length), 0);
 	}
 }

@@ -80,8 +80,7 @@ static void make_welcome(void)
 		.server_count = 2,
 		.server = { { "/muster-1-abc", { 1, 2, 3, [15] = 4 }, 0, 65536 },
 			    { "verbs:10.0.0.1:4791", { 9, [15] = 0xff }, 65536, 13974 } },
-		.path = { .ack_timeout = 16,
-			  .retries = 3,
+		.path = { .link_timeout_ns = 2000000000,
 			  .traffic_class = 106,
 			  .service_level = 5,
 			  .pkey = -1 },
@@ -204,7 +203,7 @@ static void make_appoint(void)
 
 	a->lease_ns = 1, a->patience_ns = 2;
 	a->server_lease_ns = 3;
-	a->path = (struct mst_path){ 31, 6, 104, 15, -1 };
+	a->path = (struct mst_path){ UINT64_C(2000000000), 104, 15, -1 };
 	a->token[15] = 8;
 	memcpy(a->address, "/muster-1-abc", sizeof("/muster-1-abc"));
 }

@@ -348,7 +348,7 @@ static void the_fabric_is_verbs_defaults_unless_told(void)
 	CU_ASSERT(fabric.addresses == NULL && fabric.devices == NULL);
 	CU_ASSERT(fabric.gid_index == -1 && fabric.pkey == -1);
 	CU_ASSERT(fabric.traffic_class == 0 && fabric.service_level == 0);
-	CU_ASSERT(fabric.ack_timeout == usual.ack_timeout && fabric.retries == usual.retries);
+	CU_ASSERT(fabric.link_timeout_ns == usual.link_timeout_ns);
 	CU_ASSERT(!fabric.relaxed_ordering && fabric.huge_pages && fabric.group == -1);
 	mst_options_free(&w.options);
 }
@@ -362,16 +362,16 @@ static void the_fabric_is_as_told(void)
 	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--transport", "verbs", "--data-address",
 					"10.0.0.1,fd00::1", "--device", "mlx5_0,mlx5_1:2",
 					"--gid-index", "0", "--pkey", "0x8001", "--traffic-class",
-					"104", "--service-level", "5", "--ack-timeout", "18",
-					"--retries", "6", "--relaxed-ordering", "--huge-pages",
-					"off", "--shm-group", "4711")) == 0);
+					"104", "--service-level", "5", "--link-timeout", "3s",
+					"--relaxed-ordering", "--huge-pages", "off", "--shm-group",
+					"4711")) == 0);
 	CU_ASSERT_STRING_EQUAL(w.fields.transport, "verbs");
 	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, &why) == 0);
 	CU_ASSERT_STRING_EQUAL(fabric.addresses, "10.0.0.1,fd00::1");
 	CU_ASSERT_STRING_EQUAL(fabric.devices, "mlx5_0,mlx5_1:2");
 	CU_ASSERT(fabric.gid_index == 0 && fabric.pkey == 0x8001);
 	CU_ASSERT(fabric.traffic_class == 104 && fabric.service_level == 5);
-	CU_ASSERT(fabric.ack_timeout == 18 && fabric.retries == 6);
+	CU_ASSERT(fabric.link_timeout_ns == 3 * MST_SECOND);
 	CU_ASSERT(fabric.relaxed_ordering && !fabric.huge_pages && fabric.group == 4711);
 	mst_options_free(&w.options);
 }
@@ -439,9 +439,12 @@ static void a_user_that_cannot_be_is_refused(void)
 static void a_fabric_that_cannot_be_is_refused(void)
 {
 	CU_ASSERT(refuses("--transport", FLAGS("-n5", "--transport", "pigeon")));
-	CU_ASSERT(refuses("from 0 to 6", FLAGS("-n5", "--retries", "7")));
-	CU_ASSERT(refuses("1 to 31", FLAGS("-n5", "--ack-timeout", "0")));
-	CU_ASSERT(refuses("1 to 31", FLAGS("-n5", "--ack-timeout", "32")));
+	CU_ASSERT(refuses("from 1s to 10min", FLAGS("-n5", "--link-timeout", "999ms")));
+	CU_ASSERT(refuses("from 1s to 10min", FLAGS("-n5", "--link-timeout", "11min")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--link-timeout", "1s")));
+	CU_ASSERT(accepts(FLAGS("-n5", "--link-timeout", "10min")));
+	CU_ASSERT(refuses("--link-timeout", FLAGS("-n5", "--retries", "3")));
+	CU_ASSERT(refuses("--link-timeout", FLAGS("-n5", "--ack-timeout=14")));
 	CU_ASSERT(refuses("0 to 255", FLAGS("-n5", "--traffic-class", "256")));
 	CU_ASSERT(refuses("0 to 15", FLAGS("-n5", "--service-level", "16")));
 	CU_ASSERT(refuses("option --shm-group: there is no group \"nobody-has-this\"",
@@ -461,29 +464,6 @@ static void every_option_has_a_reason(void)
 		size_t len = strlen(row->help);
 		CU_ASSERT(len > 10 && row->help[len - 1] != '.');
 	}
-}
-
-static const char *help_of(const char *name)
-{
-	const struct mst_option *row = mst_server_table;
-
-	while (strcmp(row->name, name) != 0)
-		row++;
-	return row->help;
-}
-
-static void seconds_in_the_help_are_those_of_the_defaults(void)
-{
-	struct mst_fabric usual = MST_FABRIC_DEFAULT;
-	double try_s = 4.096e-6 * (double)(1u << usual.ack_timeout);
-	char words[128];
-
-	snprintf(words, sizeof(words), "with %u and %u retries a dead path shows after %.1f s",
-		 usual.ack_timeout, usual.retries, (usual.retries + 1) * try_s);
-	CU_ASSERT_PTR_NOT_NULL(strstr(help_of("ack-timeout"), words));
-	snprintf(words, sizeof(words), "with --ack-timeout %u each takes %.2f s", usual.ack_timeout,
-		 try_s);
-	CU_ASSERT_PTR_NOT_NULL(strstr(help_of("retries"), words));
 }
 
 static CU_TestInfo cases[] = {
@@ -515,8 +495,6 @@ static CU_TestInfo cases[] = {
 	{ "a fabric that cannot be is refused", a_fabric_that_cannot_be_is_refused },
 	{ "a user that cannot be is refused", a_user_that_cannot_be_is_refused },
 	{ "every option has a sentence", every_option_has_a_reason },
-	{ "seconds in the help are those of the defaults",
-	  seconds_in_the_help_are_those_of_the_defaults },
 	{ "a spread is a weight for each server", a_spread_is_a_weight_for_each_server },
 	{ "a spread that cannot be is refused", a_spread_that_cannot_be_is_refused },
 	{ "a follower needs its leader and no more", a_follower_needs_its_leader_and_no_more },
