@@ -161,7 +161,8 @@ def appoint(**other):
              result=0, owner=0, workers=2, slots=2, buffers=4, entries=8, group=8, partials=0,
              repeats=0, optimizer="sgd", parameters=(0.1, 0.9, 0, 0, 0), averages=0, guard=1,
              lease=60 * 10**9, server_lease=60 * 10**9, patience=10**12,
-             listener="/muster-nobody-is-here", ack=14, pkey=-1, table=(0, 0, 0, 0, 0, 0))
+             listener="/muster-nobody-is-here", link_timeout=2 * 10**9, pkey=-1,
+             table=(0, 0, 0, 0, 0, 0))
     f.update(other)
     figures = each("IIQQQ", f["index"], f["servers"], f["elems"], f["first"], f["count"])
     figures += each("I" * 10, *(f[name] for name in (
@@ -173,7 +174,8 @@ def appoint(**other):
     figures += each("IIIQQQ", f["guard"], 0, 0, f["lease"],
                     f["server_lease"], f["patience"])  # no norms, no checksums
     figures += [text(""), *each("IQ", 0, 0), text("")]  # nothing is saved, nor resumed
-    figures += each("IIIIi", f["ack"], 2, 0, 0, f["pkey"])  # of the fabric
+    # of the path; the second is a field of an older protocol, and skipped
+    figures += each("QIIIi", f["link_timeout"], 0, 0, 0, f["pkey"])
     return frame(APPOINT, fields(text(f["job"]), *figures, text(f["listener"]), TOKEN))
 
 
@@ -218,7 +220,7 @@ ORDERS = {
     "an optimiser that is none": (appoint(optimizer="lion"), '"lion" is neither'),
     "figures of another optimiser": (appoint(parameters=(0.1,)), "sgd has 5 figures, not 1"),
     "a figure out of range": (appoint(parameters=(0.1, 1.5, 0, 0, 0)), "momentum 1.5 has to be"),
-    "no timer": (appoint(ack=0), "a timer or a partition key"),
+    "no timer": (appoint(link_timeout=0), "a timer or a partition key"),
     "a partition below all": (appoint(pkey=-2), "a timer or a partition key"),
     "a partition above all": (appoint(pkey=1 << 16), "a timer or a partition key"),
     "sets too small": (appoint(entries=1), FIGURES),
