@@ -84,6 +84,10 @@ static const struct habit habits[] = {
 	  "link-timeout",
 	  "--link-timeout SECONDS, such as --link-timeout 2s, is how long the other host of a link "
 	  "may acknowledge nothing, over all networks" },
+	{ " socket-ifname ifname interface iface netif network-interface nic data-host ",
+	  "data-address",
+	  "here it is --data-address LIST, with IP addresses of the interface (ip address shows "
+	  "them); a worker has MUSTER_DATA_ADDRESS" },
 	{ " timeout wait ", "join-timeout",
 	  "--join-timeout is how long workers may take to join, --patience how long a step waits "
 	  "for one, --lease how long one may be silent" },

@@ -119,6 +119,7 @@ int mst_fabric_read(const struct mst_fabric_options *typed, struct mst_fabric *o
 	fabric.service_level = (uint8_t)typed->service_level;
 	fabric.link_timeout_ns = typed->link_timeout_ns;
 	fabric.io_threads = typed->io_threads;
+	fabric.data_port = (uint16_t)typed->data_port;
 	fabric.relaxed_ordering = typed->relaxed_ordering;
 	fabric.huge_pages = typed->huge_pages == 0;
 	*out = fabric;

@@ -40,6 +40,7 @@ struct mst_fabric {
 	/* A group whose processes may call at a listener of this host, beside those of the own
 	 * user; -1: there is none. */
 	int64_t group;
+	uint16_t data_port; /* TCP: of a listener; 0: the kernel chooses */
 	/* TCP: threads of a net that receive and send; 0: the thread that polls it does. */
 	uint32_t io_threads;
 };
@@ -56,7 +57,7 @@ struct mst_fabric_options {
 	const char *gid_index, *pkey;      /* "auto", or a number */
 	const char *shm_group;             /* a name or a number; NULL: none */
 	uint64_t link_timeout_ns;
-	uint32_t traffic_class, service_level, io_threads;
+	uint32_t traffic_class, service_level, io_threads, data_port;
 	bool relaxed_ordering;
 	uint32_t huge_pages; /* "auto|off" */
 };
@@ -97,8 +98,17 @@ bool mst_path_is_sane(const struct mst_path *path);
 		  "server's own user" }, \
 	{ MST_FABRIC_ROW(STRING, "data-address", program, member, data_address), \
 	  .value = "LIST", \
-	  .help = "verbs: addresses of this host on the data network, one per rail, such as " \
-		  "10.0.0.1,10.0.1.1; by default the first that has an RDMA device" }, \
+	  .help = "tcp and verbs: addresses of this host on the data network, such as " \
+		  "10.0.0.1,10.0.1.1 or fe80::1%eth0; over tcp workers try one after the other, " \
+		  "by default first the address that they call the server at, then all others of " \
+		  "this host; over verbs one per rail, by default the first that has an RDMA " \
+		  "device" }, \
+	{ MST_FABRIC_ROW(U32, "data-port", program, member, data_port), \
+	  .fallback = "0", \
+	  .max = UINT16_MAX, \
+	  .help = "tcp: port at which workers and servers ask for links, to be opened in a " \
+		  "firewall beside that of --listen; with 0 the kernel chooses one; verbs has no " \
+		  "use for it, since all packets of RoCE go to UDP port 4791" }, \
 	{ MST_FABRIC_ROW(STRING, "device", program, member, device), \
 	  .value = "LIST", \
 	  .help = "verbs: devices and ports to use, one per rail, such as mlx5_0,mlx5_1:2; by " \

@@ -26,7 +26,9 @@ FILES = {
     "cut.conf": '# All options of musterd; the last line is "# end of options".\nworkers = 4;\n',
 }
 
-# What is typed; exit status; what the answer must hold. TAKEN: an address that is listened on.
+# What is typed; exit status; what the answer must hold. TAKEN: an address that is listened on;
+# PORT: its port.
+TCP = "-n 4 --transport tcp --listen 127.0.0.1:0 "
 MUSTERD = [
     ("", 2, "--workers is missing", "--workers 4"),
     ("--workes 4", 2, "--workes", "did you mean --workers?"),
@@ -136,6 +138,13 @@ MUSTERD = [
     ("-n 4 --chunk 128k", 2, '"128k"', "128K"),
     ("-n 4 --chunk 5000", 2, "5000", "multiple of 4K"),
     ("-n 4 --memory 4GB", 2, '"4GB"', "2G", "or auto"),
+    ("-n 4 --data-port 70000", 2, '"70000"', "from 0 to 65535"),
+    (TCP + "--data-port PORT", 1, "is taken at", "--data-port", "ss -ltnp"),
+    (TCP + "--data-address 192.0.2.1", 1, "no address 192.0.2.1", "ip address"),
+    (TCP + "--data-address node1", 1, '"node1"', "names and ports are not taken"),
+    (TCP + "--data-address lo", 1, '"lo" is an interface', "ip address show dev lo"),
+    (TCP + "--data-address fe80::1", 1, '"fe80::1"', "fe80::1%eth0"),
+    ("-n 4 --socket-ifname eth0", 2, "--socket-ifname", "--data-address"),
     ("-n 4 --retries 7", 2, "--retries", "--link-timeout"),
     ("-n 4 --ack-timeout=14", 2, "--ack-timeout", "--link-timeout"),
     ("-n 4 --link-timeout 0", 2, '"0"', "from 1s to 10min"),
@@ -449,7 +458,8 @@ def main():
     musterd, muster, digits, plain = map(os.path.abspath, sys.argv[1:5])
     wrong, count = [], 0
     with tempfile.TemporaryDirectory() as where, socket.create_server(("127.0.0.1", 0)) as other:
-        taken = f"127.0.0.1:{other.getsockname()[1]}"
+        port = str(other.getsockname()[1])
+        places = {"TAKEN": f"127.0.0.1:{port}", "PORT": port}
         for name, text in FILES.items():
             with open(os.path.join(where, name), "w", encoding="utf-8") as f:
                 f.write(text)
@@ -461,7 +471,7 @@ def main():
         for program, typed, env, status, *pieces in rows:
             count += 1
             what = " ".join([*("=".join(e) for e in env), os.path.basename(program), *typed])
-            words = [taken if word == "TAKEN" else word for word in typed]
+            words = [places.get(word, word) for word in typed]
             try:
                 found = judge(what, answer([program, *words], where, env), status, pieces)
             except subprocess.TimeoutExpired:

@@ -56,7 +56,7 @@ static size_t count_flags(char *const *flags)
 	return count;
 }
 
-#define MORE_MAX 5u
+#define MORE_MAX 6u
 
 /* @more: flags that win over those the user typed; ends with NULL, at most MORE_MAX. */
 static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *cfg,
@@ -127,13 +127,15 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 	return 0;
 }
 
-/* Resets the options of the whole job, which only the leader may have. All others are passed on. */
+/* Resets the options of the whole job, which only the leader may have, and those that two servers
+ * of a host cannot both have. All others are passed on. */
 int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_cfg *cfg,
 			      const char *leader, struct mst_reason *why)
 {
 	char join[176], one[] = "--servers=1", even[] = "--partition=even",
-			none[] = "--record=", finish[] = "--finish=worker";
-	char *more[] = { join, one, even, none, finish, NULL };
+			none[] = "--record=", finish[] = "--finish=worker",
+			port[] = "--data-port=0";
+	char *more[] = { join, one, even, none, finish, port, NULL };
 
 	(void)snprintf(join, sizeof(join), "--join=%s", leader);
 	int rc = spawn_program(child, cfg, more, -1);

@@ -179,8 +179,15 @@ int mst_tcp_address_parse(const char *text, struct mst_tcp_addresses *out, struc
 
 int mst_tcp_address_list(const char *text, struct mst_tcp_addresses *out, struct mst_reason *why)
 {
-	return read_all(text, read_own, "an IP address (names and ports are not taken here)", out,
-			why);
+	if (if_nametoindex(text) != 0)
+		return mst_reason_fail(why, -EINVAL,
+				       "\"%.60s\" is an interface, and a data address is an IP "
+				       "address: ip address show dev %.60s has those of it",
+				       text, text);
+	return read_all(text, read_own,
+			"an IP address of this host, such as 10.0.0.1, fd00::1 or fe80::1%eth0 "
+			"(names and ports are not taken; ip address shows the addresses)",
+			out, why);
 }
 
 /* ---- of this host ---- */

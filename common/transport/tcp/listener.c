@@ -77,13 +77,16 @@ static int refused(const char *call, struct mst_reason *why)
 static int listen_at(struct tcp_listener *listener, union mst_tcp_address *at)
 {
 	socklen_t len = sizeof(*at);
-	int off = 0;
+	int off = 0, on = 1;
 	int fd = mst_descriptor_lift(
 		socket(at->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
 	if (fd < 0)
 		return -errno;
 	listener->socket[listener->sockets++] = fd;
+	/* A server that is started again has its port at once. */
+	if (listener->net->fabric.data_port != 0)
+		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	/* The wildcard of IPv6 takes both families. */
 	if (at->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr))
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
@@ -105,32 +108,50 @@ static in_port_t port_of(const union mst_tcp_address *a)
 	return a->any.sa_family == AF_INET ? a->v4.sin_port : a->v6.sin6_port;
 }
 
-/* All of them at one port, which the kernel gives to the first. */
-static int listen_at_all(struct tcp_listener *listener, struct mst_tcp_addresses *all,
-			 struct mst_reason *why)
+static int unlistened(uint16_t port, const union mst_tcp_address *at, int rc,
+		      struct mst_reason *why)
 {
 	char text[MST_TCP_TEXT_LEN];
-	uint32_t i = 0;
-	int rc = -EADDRINUSE;
 
-	for (int tries = 0; tries < PORT_TRIES && rc == -EADDRINUSE; tries++) {
-		close_sockets(listener);
-		mst_tcp_address_set_port(&all->at[0], 0);
-		for (i = 0, rc = 0; i < all->count && rc == 0; i++) {
-			if (i > 0)
-				mst_tcp_address_set_port(&all->at[i], port_of(&all->at[0]));
-			rc = listen_at(listener, &all->at[i]);
-		}
-	}
-	if (rc == 0)
-		return 0;
-	mst_tcp_address_text(&all->at[i - 1].any, text, sizeof(text));
+	mst_tcp_address_text(&at->any, text, sizeof(text));
+	if (rc == -EADDRINUSE && port != 0)
+		return mst_reason_fail(
+			why, rc,
+			"port %u is taken at %s, by another process or by this server's --listen: "
+			"choose another one with --data-port (ss -ltnp shows who has it)",
+			port, text);
+	if (rc == -EACCES && port != 0)
+		return mst_reason_fail(
+			why, rc,
+			"this user may not listen at %s: %s; choose a port from 1024 on with "
+			"--data-port",
+			text, strerror(-rc));
 	return mst_reason_fail(why, rc,
 			       rc == -EADDRNOTAVAIL
 				       ? "this host has no address %s (its port does not matter): "
 					 "%s; ip address shows those that it has"
 				       : "cannot listen at %s: %s",
 			       text, strerror(-rc));
+}
+
+/* All of them at one port; if none is asked for, the kernel gives one to the first. */
+static int listen_at_all(struct tcp_listener *listener, struct mst_tcp_addresses *all,
+			 struct mst_reason *why)
+{
+	uint16_t port = listener->net->fabric.data_port;
+	uint32_t i = 0;
+	int rc = -EADDRINUSE;
+
+	for (int tries = 0; tries < (port != 0 ? 1 : PORT_TRIES) && rc == -EADDRINUSE; tries++) {
+		close_sockets(listener);
+		mst_tcp_address_set_port(&all->at[0], htons(port));
+		for (i = 0, rc = 0; i < all->count && rc == 0; i++) {
+			if (i > 0)
+				mst_tcp_address_set_port(&all->at[i], port_of(&all->at[0]));
+			rc = listen_at(listener, &all->at[i]);
+		}
+	}
+	return rc == 0 ? 0 : unlistened(port, &all->at[i - 1], rc, why);
 }
 
 /* At the wildcard of IPv6, or of IPv4 where this host has no other; told are the host's own. */
@@ -144,7 +165,8 @@ static int listen_anywhere(struct tcp_listener *listener, struct mst_tcp_address
 		return mst_reason_fail(why, rc, "cannot list the addresses of this host: %s",
 				       strerror(-rc));
 	any.at[0].v6.sin6_family = AF_INET6;
-	if (listen_at_all(listener, &any, why) != 0) {
+	rc = listen_at_all(listener, &any, why);
+	if (rc != 0 && rc != -EADDRINUSE && rc != -EACCES) {
 		any.at[0] = (union mst_tcp_address){ 0 };
 		any.at[0].v4.sin_family = AF_INET;
 		mst_reason_clear(why);

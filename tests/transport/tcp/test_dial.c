@@ -163,6 +163,92 @@ static void addresses_of_another_host_are_refused_in_words(void)
 	mst_tcp.net_close(net);
 }
 
+/* Opens a listener of its own at 127.0.0.1. */
+static int listen_at(uint16_t port, struct mst_net **net, struct mst_link_listener **listener,
+		     struct mst_reason *why)
+{
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	struct mst_net_cfg cfg = { .links_max = 2, .fabric = &fabric };
+
+	fabric.io_threads = 0;
+	fabric.addresses = "127.0.0.1";
+	fabric.data_port = port;
+	*listener = NULL;
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.net_open(&cfg, net, UT_UNREAD), 0);
+	return mst_tcp_listener.open(*net, listener, why);
+}
+
+static void a_port_that_is_taken_is_told_in_words(void)
+{
+	struct tcp_scene s = scene_open();
+	struct mst_link_listener *listener;
+	struct mst_reason why;
+	struct mst_net *net;
+
+	CU_ASSERT_EQUAL(listen_at((uint16_t)s.port, &net, &listener, &why), -EADDRINUSE);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "is taken at 127.0.0.1:"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "choose another one with --data-port"));
+	mst_tcp.net_close(net);
+	scene_close(&s);
+}
+
+/* The server ends first, so the kernel keeps its ends of the connections for a minute. */
+static void a_server_that_is_started_again_has_its_port(void)
+{
+	struct tcp_scene s = scene_open();
+	struct mst_link_listener *listener;
+	struct mst_reason why;
+	struct mst_net *net;
+	unsigned port = s.port; /* free after this scene */
+
+	scene_close(&s);
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL_FATAL(listen_at((uint16_t)port, &net, &listener, &why), 0);
+		struct tcp_target h = { net, listener };
+		int fd = call(&h);
+		struct pollfd pfd = { .fd = mst_tcp_listener.fd(listener), .events = POLLIN };
+		(void)poll(&pfd, 1, -1);
+		say(fd, "GET / HTTP/1.1\r\n", 16);
+		struct mst_link_request request;
+		char byte;
+		ssize_t got; /* to the end of what it says */
+		while ((got = recv(fd, &byte, 1, MSG_DONTWAIT)) != 0) {
+			CU_ASSERT_FATAL(got > 0 || errno == EWOULDBLOCK);
+			(void)mst_tcp_listener.next_request(listener, &request, UT_UNREAD);
+		}
+		target_close(&h);
+		close(fd);
+	}
+}
+
+/* Where a user may not have ports below 1024; the caller's effective user becomes nobody. */
+static void a_port_without_the_right_to_it_is_told_in_words(void)
+{
+	struct mst_link_listener *listener;
+	struct mst_reason why;
+	struct mst_net *net;
+	FILE *first = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "re");
+	int from = 1024;
+
+	if (first != NULL) {
+		CU_ASSERT_EQUAL(fscanf(first, "%d", &from), 1);
+		fclose(first);
+	}
+	bool root = geteuid() == 0;
+	if (root)
+		CU_ASSERT_EQUAL_FATAL(seteuid(65534), 0);
+	int rc = listen_at(1, &net, &listener, &why);
+	if (root)
+		CU_ASSERT_EQUAL_FATAL(seteuid(0), 0);
+	if (from > 1) {
+		CU_ASSERT_EQUAL(rc, -EACCES);
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "may not listen at 127.0.0.1:1"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "--data-port"));
+	}
+	mst_tcp_listener.close(listener);
+	mst_tcp.net_close(net);
+}
+
 /* Whatever addresses it has. */
 static void a_listener_has_one_port(void)
 {
@@ -209,6 +295,11 @@ int main(void)
 		{ "addresses of another host are refused in words",
 		  addresses_of_another_host_are_refused_in_words },
 		{ "a listener has one port", a_listener_has_one_port },
+		{ "a port that is taken is told in words", a_port_that_is_taken_is_told_in_words },
+		{ "a server that is started again has its port",
+		  a_server_that_is_started_again_has_its_port },
+		{ "a port without the right to it is told in words",
+		  a_port_without_the_right_to_it_is_told_in_words },
 		{ "figures beyond reason are refused", figures_beyond_reason_are_refused },
 		CU_TEST_INFO_NULL,
 	};

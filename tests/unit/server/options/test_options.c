@@ -363,15 +363,15 @@ static void the_fabric_is_as_told(void)
 					"10.0.0.1,fd00::1", "--device", "mlx5_0,mlx5_1:2",
 					"--gid-index", "0", "--pkey", "0x8001", "--traffic-class",
 					"104", "--service-level", "5", "--link-timeout", "3s",
-					"--relaxed-ordering", "--huge-pages", "off", "--shm-group",
-					"4711")) == 0);
+					"--data-port", "4711", "--relaxed-ordering", "--huge-pages",
+					"off", "--shm-group", "4711")) == 0);
 	CU_ASSERT_STRING_EQUAL(w.fields.transport, "verbs");
 	CU_ASSERT(mst_fabric_read(&w.fields.fabric, &fabric, &why) == 0);
 	CU_ASSERT_STRING_EQUAL(fabric.addresses, "10.0.0.1,fd00::1");
 	CU_ASSERT_STRING_EQUAL(fabric.devices, "mlx5_0,mlx5_1:2");
 	CU_ASSERT(fabric.gid_index == 0 && fabric.pkey == 0x8001);
 	CU_ASSERT(fabric.traffic_class == 104 && fabric.service_level == 5);
-	CU_ASSERT(fabric.link_timeout_ns == 3 * MST_SECOND);
+	CU_ASSERT(fabric.link_timeout_ns == 3 * MST_SECOND && fabric.data_port == 4711);
 	CU_ASSERT(fabric.relaxed_ordering && !fabric.huge_pages && fabric.group == 4711);
 	mst_options_free(&w.options);
 }
@@ -445,6 +445,7 @@ static void a_fabric_that_cannot_be_is_refused(void)
 	CU_ASSERT(accepts(FLAGS("-n5", "--link-timeout", "10min")));
 	CU_ASSERT(refuses("--link-timeout", FLAGS("-n5", "--retries", "3")));
 	CU_ASSERT(refuses("--link-timeout", FLAGS("-n5", "--ack-timeout=14")));
+	CU_ASSERT(refuses("0 to 65535", FLAGS("-n5", "--data-port", "65536")));
 	CU_ASSERT(refuses("0 to 255", FLAGS("-n5", "--traffic-class", "256")));
 	CU_ASSERT(refuses("0 to 15", FLAGS("-n5", "--service-level", "16")));
 	CU_ASSERT(refuses("option --shm-group: there is no group \"nobody-has-this\"",
