@@ -57,6 +57,11 @@ int mst_control_new(const struct mst_control_cfg *cfg, struct mst_control **out)
 	return 0;
 }
 
+const char *mst_control_host(const struct mst_control *c, char out[MST_CALLED_LEN])
+{
+	return mst_called_host(c->cfg.ops->stream_fd(c->cfg.stream), out);
+}
+
 void mst_control_free(struct mst_control *c)
 {
 	if (c == NULL)

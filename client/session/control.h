@@ -14,6 +14,7 @@
 
 #include "client/core/silence.h"
 #include "common/base/reason.h"
+#include "common/transport/called.h"
 #include "common/transport/stream.h"
 #include "common/wire/message.h"
 
@@ -57,6 +58,9 @@ int mst_control_ending(int code);
 /* 0 or -ENOMEM. */
 int mst_control_new(const struct mst_control_cfg *cfg, struct mst_control **out);
 void mst_control_free(struct mst_control *c); /* accepts NULL */
+/* The host of the leader, as this end has called it; while one thread alone uses the connection.
+ * Return: @out. */
+const char *mst_control_host(const struct mst_control *c, char out[MST_CALLED_LEN]);
 /* In a child of fork(): closes the inherited connection, of which the parent notices nothing.
  * Afterwards it may only be freed. */
 void mst_control_disown(struct mst_control *c);

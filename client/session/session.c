@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/host/tasks.h"
+#include "common/transport/called.h"
 #include "common/transport/origins.h"
 
 #define RETRY_NS (50 * MST_MS)
@@ -341,6 +342,17 @@ static uint32_t to_ms(uint64_t ns)
 	return ns / MST_MS < UINT32_MAX ? (uint32_t)(ns / MST_MS) : UINT32_MAX;
 }
 
+/* Where a listener is at the host that has been called: here that is the other end of the control
+ * connection, since the leader has put its own followers' in their places. */
+static void find_servers(const struct mst_client_session *s, struct mst_welcome *w)
+{
+	char host[MST_CALLED_LEN];
+
+	(void)mst_control_host(s->control, host);
+	for (uint32_t k = 0; k < w->server_count; k++)
+		mst_called_fill(w->server[k].address, sizeof(w->server[k].address), host);
+}
+
 static void describe_job(const struct mst_settings *settings, const struct mst_welcome *w,
 			 struct muster_job *out)
 {
@@ -378,6 +390,7 @@ int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
 	if (wrong != NULL)
 		return mst_reason_fail(s->failure, -EPROTO, "the welcome of the server at %s %s",
 				       s->settings->server, wrong);
+	find_servers(s, &s->welcome);
 	describe_job(s->settings, &s->welcome, &s->job);
 	return 0;
 }

@@ -76,6 +76,22 @@ bool mst_origins_cover(const struct mst_origins *announced, const struct mst_ori
 	return true;
 }
 
+void mst_origins_add_peer(struct mst_origins *origins, const char *peer)
+{
+	const char *colon = strrchr(peer, ':');
+	struct mst_origin one;
+
+	if (colon == NULL || colon == peer)
+		return;
+	bool bracketed = peer[0] == '[' && colon[-1] == ']';
+	if (!parse(peer + bracketed, (size_t)(colon - peer) - 2u * bracketed, &one) ||
+	    has(origins, &one))
+		return;
+	if (origins->count == MST_ORIGINS_MAX)
+		origins->count--;
+	add(origins, &one);
+}
+
 static void read_list(const char *list, struct mst_origins *out)
 {
 	struct mst_origin one;

@@ -30,6 +30,10 @@ bool mst_origin_of(const struct sockaddr *address, struct mst_origin *out);
  */
 int mst_origins_own(const struct mst_fabric *fabric, struct mst_origins *out);
 
+/* Adds the host of @peer, "10.0.0.1:51234" or "[fd00::1]:51234", if it is an address. Where there
+ * is no room it takes the place of the last. */
+void mst_origins_add_peer(struct mst_origins *origins, const char *peer);
+
 /* Are all addresses of @from among those that were @announced? An empty @from, of a network
  * without addresses, is. */
 bool mst_origins_cover(const struct mst_origins *announced, const struct mst_origins *from);

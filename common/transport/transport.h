@@ -76,7 +76,8 @@ struct mst_link_filter {
 struct mst_link_listener {
 	const struct mst_transport *ops;
 	struct mst_link_filter filter; /* the owner's to set; without expects() all are shown */
-	char address[MST_ADDRESS_LEN]; /* what a connector dials */
+	/* What a connector dials; a '*' in it is the host that it has called (called.h). */
+	char address[MST_ADDRESS_LEN];
 };
 
 /* One end of a session. Begins a transport's own struct; `user` is the owner's to set. */

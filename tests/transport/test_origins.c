@@ -155,6 +155,31 @@ static void named_addresses_are_announced_and_no_others(void)
 	CU_ASSERT_EQUAL(listed, 0);
 }
 
+/* What a NAT has made of the caller's address, or loopback. */
+static void the_peer_of_a_control_connection_is_added(void)
+{
+	struct mst_origins some = own("10.0.0.1");
+	uint32_t count = some.count;
+
+	mst_origins_add_peer(&some, "127.0.0.1:51234");
+	mst_origins_add_peer(&some, "[fd00::7]:51234");
+	mst_origins_add_peer(&some, "[fe80::7%eth0]:51234");
+	CU_ASSERT_EQUAL(some.count, count + 3);
+	CU_ASSERT(covers(&some, "127.0.0.1") && covers(&some, "fd00::7"));
+	CU_ASSERT(covers(&some, "fe80::7") && covers(&some, "10.0.0.1"));
+	mst_origins_add_peer(&some, "10.0.0.1:1"); /* is there */
+	mst_origins_add_peer(&some, "[::ffff:10.0.0.1]:1");
+	mst_origins_add_peer(&some, "leader.example:17077");
+	mst_origins_add_peer(&some, ":17077");
+	mst_origins_add_peer(&some, "");
+	CU_ASSERT_EQUAL(some.count, count + 3);
+	while (some.count < MST_ORIGINS_MAX)
+		some.at[some.count++] = (struct mst_origin){ { 9 } };
+	mst_origins_add_peer(&some, "10.0.0.9:1");
+	CU_ASSERT_EQUAL(some.count, MST_ORIGINS_MAX);
+	CU_ASSERT(covers(&some, "10.0.0.9") && covers(&some, "10.0.0.1"));
+}
+
 static void a_host_that_cannot_list_its_interfaces_announces_nothing(void)
 {
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
@@ -210,6 +235,7 @@ static CU_TestInfo cases[] = {
 	  named_addresses_are_announced_and_no_others },
 	{ "a host that cannot list its interfaces announces nothing",
 	  a_host_that_cannot_list_its_interfaces_announces_nothing },
+	{ "the peer of a control connection is added", the_peer_of_a_control_connection_is_added },
 	{ "every rail has to come from an announced address",
 	  every_rail_has_to_come_from_an_announced_address },
 	{ "an address of no IP is nobody's", an_address_of_no_ip_is_nobodys },

@@ -11,6 +11,7 @@
 #include "common/transport/tcp/tcp.h"
 
 #define PREFIX "tcp:"
+#define CALLED "*" /* in place of a host, see common/transport/called.h */
 
 socklen_t mst_tcp_address_bytes(const union mst_tcp_address *a)
 {
@@ -23,6 +24,12 @@ void mst_tcp_address_set_port(union mst_tcp_address *a, in_port_t port)
 		a->v4.sin_port = port;
 	else
 		a->v6.sin6_port = port;
+}
+
+bool mst_tcp_address_is_any(const union mst_tcp_address *a)
+{
+	return a->any.sa_family == AF_INET6 ? IN6_IS_ADDR_UNSPECIFIED(&a->v6.sin6_addr)
+					    : a->v4.sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
 /* ---- to text ---- */
@@ -62,9 +69,12 @@ int mst_tcp_address_print(const struct mst_tcp_addresses *a, char *out, size_t l
 	char one[MST_TCP_TEXT_LEN], all[MST_ADDRESS_LEN] = "";
 	size_t used = 0;
 
+	if (a->called_port != 0)
+		used = (size_t)snprintf(all, sizeof(all), PREFIX CALLED ":%u",
+					ntohs(a->called_port));
 	for (uint32_t i = 0; i < a->count; i++) {
 		mst_tcp_address_text(&a->at[i].any, one, sizeof(one));
-		int n = snprintf(all + used, sizeof(all) - used, "%s%s", i == 0 ? PREFIX : ",",
+		int n = snprintf(all + used, sizeof(all) - used, "%s%s", used == 0 ? PREFIX : ",",
 				 one);
 		if (n < 0 || used + (size_t)n >= len || used + (size_t)n >= sizeof(all)) {
 			all[used] = '\0';
@@ -105,7 +115,16 @@ static int read_host(const char *host, union mst_tcp_address *out)
 	return (scope != NULL || needs) && out->v6.sin6_scope_id == 0 ? -ENODEV : 0;
 }
 
-/* "10.0.0.1:4711" or "[fd00::1]:4711"; @text is spoilt. */
+/* What is of an interface of the listener's host may be of one with another name here: which one,
+ * the dial finds out. */
+static int read_far_host(const char *host, union mst_tcp_address *out)
+{
+	int rc = read_host(host, out);
+
+	return rc == -ENODEV && IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr) ? 0 : rc;
+}
+
+/* "10.0.0.1:4711", "[fd00::1]:4711" or "*:4711", which gives no address; @text is spoilt. */
 static int read_endpoint(char *text, union mst_tcp_address *out)
 {
 	char *colon = strrchr(text, ':'), *host = text;
@@ -126,39 +145,53 @@ static int read_endpoint(char *text, union mst_tcp_address *out)
 		colon[-1] = '\0';
 		host++;
 	}
-	int rc = read_host(host, out);
+	if (strcmp(text, CALLED) == 0)
+		return -EAGAIN;
+	int rc = read_far_host(host, out);
 	if (rc == 0 && bracketed != (out->any.sa_family == AF_INET6))
 		return -EINVAL;
 	mst_tcp_address_set_port(out, htons((uint16_t)port));
 	return rc;
 }
 
-/* @read: of one; @form: what one has to look like. */
+static bool has(const struct mst_tcp_addresses *all, const union mst_tcp_address *one)
+{
+	for (uint32_t i = 0; i < all->count; i++)
+		if (memcmp(&all->at[i], one, sizeof(*one)) == 0)
+			return true;
+	return false;
+}
+
+/* @read: of one, -EAGAIN: there is none in it; @form: what one has to look like. One that is named
+ * twice counts once. */
 static int read_all(const char *text, int (*read)(char *one, union mst_tcp_address *out),
 		    const char *form, struct mst_tcp_addresses *out, struct mst_reason *why)
 {
 	char copy[MST_ADDRESS_LEN], *rest = copy, *item;
 
-	out->count = 0;
+	*out = (struct mst_tcp_addresses){ 0 };
 	if (strnlen(text, sizeof(copy)) == sizeof(copy))
 		return mst_reason_fail(why, -EINVAL, "the list of addresses %.60s... is too long",
 				       text);
 	(void)snprintf(copy, sizeof(copy), "%s", text);
 	while ((item = strsep(&rest, ",")) != NULL) {
+		union mst_tcp_address one;
 		if (out->count == MST_TCP_ADDRESSES_MAX)
 			return mst_reason_fail(why, -EINVAL, "more than %u addresses: %.200s",
 					       MST_TCP_ADDRESSES_MAX, text);
 		char shown[61];
 		(void)snprintf(shown, sizeof(shown), "%s", item); /* reading spoils it */
-		int rc = read(item, &out->at[out->count++]);
+		int rc = read(item, &one);
 		if (rc == -ENODEV)
 			return mst_reason_fail(
 				why, -EINVAL,
 				"\"%s\" lacks an interface of this host: a link-local address "
 				"is fe80::1%%eth0 (ip address shows the interfaces)",
 				shown);
-		if (rc != 0)
+		if (rc != 0 && rc != -EAGAIN)
 			return mst_reason_fail(why, -EINVAL, "\"%s\" is not %s", shown, form);
+		if (rc == 0 && !has(out, &one))
+			out->at[out->count++] = one;
 	}
 	return 0;
 }
@@ -173,8 +206,12 @@ int mst_tcp_address_parse(const char *text, struct mst_tcp_addresses *out, struc
 	if (strncmp(text, PREFIX, strlen(PREFIX)) != 0)
 		return mst_reason_fail(why, -EINVAL,
 				       "\"%.60s\" is no address of a listener for TCP", text);
-	return read_all(text + strlen(PREFIX), read_endpoint,
-			"ADDRESS:PORT, as in 10.0.0.1:4711 or [fd00::1]:4711", out, why);
+	int rc = read_all(text + strlen(PREFIX), read_endpoint,
+			  "ADDRESS:PORT, as in 10.0.0.1:4711 or [fd00::1]:4711", out, why);
+	if (rc == 0 && out->count == 0)
+		return mst_reason_fail(why, -EINVAL,
+				       "\"%.60s\" names no address of the server's host", text);
+	return rc;
 }
 
 int mst_tcp_address_list(const char *text, struct mst_tcp_addresses *out, struct mst_reason *why)
@@ -184,10 +221,12 @@ int mst_tcp_address_list(const char *text, struct mst_tcp_addresses *out, struct
 				       "\"%.60s\" is an interface, and a data address is an IP "
 				       "address: ip address show dev %.60s has those of it",
 				       text, text);
-	return read_all(text, read_own,
-			"an IP address of this host, such as 10.0.0.1, fd00::1 or fe80::1%eth0 "
-			"(names and ports are not taken; ip address shows the addresses)",
-			out, why);
+	return read_all(
+		text, read_own,
+		"an IP address of this host, such as 10.0.0.1, fd00::1 or fe80::1%eth0, as "
+		"--data-address and MUSTER_DATA_ADDRESS need it (names and ports are not taken; "
+		"ip address shows the addresses)",
+		out, why);
 }
 
 /* ---- of this host ---- */
@@ -213,8 +252,9 @@ int mst_tcp_address_host(struct mst_tcp_addresses *out)
 	struct mst_origins own;
 	int rc = mst_origins_own(&any, &own);
 
-	out->count = 0;
-	for (uint32_t i = 0; i < own.count && out->count < MST_TCP_ADDRESSES_MAX; i++) {
+	*out = (struct mst_tcp_addresses){ 0 };
+	/* With that at which the server is called they are as many as can be read. */
+	for (uint32_t i = 0; i < own.count && out->count + 1 < MST_TCP_ADDRESSES_MAX; i++) {
 		union mst_tcp_address *one = &out->at[out->count];
 		of_origin(&own.at[i], one);
 		/* One of a link means nothing without an interface of the caller's. */

@@ -2,11 +2,12 @@
 /*
  * Dials a link: what the connector does until it is made. The addresses of the listener are tried
  * in their order. To be reached each has its share of the time that is left, and no more than
- * CONNECT_NS, by when the kernel has asked four times: after that silence is the answer. The first
- * that is reached and is muster has the rest of the time, and its word counts.
+ * CONNECT_NS, by when the kernel has asked four times, or NEXT_NS where there are others: after
+ * that silence is the answer. One that is reached has the rest of the time.
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,7 +18,8 @@
 #include "common/transport/tcp/tcp.h"
 
 #define CONNECT_NS (8 * MST_SECOND)
-#define LOOK_MS 50 /* between two looks whether the link is wanted */
+#define NEXT_NS (MST_SECOND / 2 * 7) /* where others are left: it has asked three times */
+#define LOOK_MS 50                   /* between two looks whether the link is wanted */
 
 struct tcp_attempt {
 	struct mst_tcp_net *net;
@@ -27,6 +29,7 @@ struct tcp_attempt {
 	struct mst_reason *why; /* of the address at hand */
 	uint64_t deadline_ns;   /* of the whole */
 	uint64_t until_ns;      /* of the step at hand */
+	bool last;              /* no other address is left */
 	uint64_t looked_ns;
 };
 
@@ -116,14 +119,55 @@ static int bind_own(const struct tcp_attempt *a, const union mst_tcp_address *fa
 			       a->link->peer, a->net->fabric.addresses);
 }
 
+/* The interface of an address of one link (fe80::) is this end's own to know: that of its data
+ * address, else the one that has the same name as the server's. */
+static int scope_far(const struct tcp_attempt *a, union mst_tcp_address *far)
+{
+	if (far->any.sa_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&far->v6.sin6_addr))
+		return 0;
+	for (uint32_t i = 0; i < a->own.count; i++) {
+		const struct sockaddr_in6 *own = &a->own.at[i].v6;
+		if (own->sin6_family == AF_INET6 && own->sin6_scope_id != 0) {
+			far->v6.sin6_scope_id = own->sin6_scope_id;
+			return 0;
+		}
+	}
+	if (far->v6.sin6_scope_id != 0)
+		return 0;
+	return mst_reason_fail(
+		a->why, -EHOSTUNREACH,
+		"%s is an address of one link, and this host has no interface of the "
+		"name that the server's has: say which it is with "
+		"MUSTER_DATA_ADDRESS, as in fe80::2%%eth0",
+		a->link->peer);
+}
+
+/* " from 10.0.0.9": this end of what was tried, as the kernel has chosen it; "": it has not. */
+static const char *from_text(int fd, char out[MST_TCP_TEXT_LEN])
+{
+	union mst_tcp_address own = { 0 };
+	socklen_t len = sizeof(own);
+	char text[MST_TCP_TEXT_LEN];
+
+	out[0] = '\0';
+	if (getsockname(fd, &own.any, &len) != 0 || mst_tcp_address_is_any(&own))
+		return out;
+	mst_tcp_address_text(&own.any, text, sizeof(text));
+	(void)snprintf(out, MST_TCP_TEXT_LEN, " from %.*s", (int)(strrchr(text, ':') - text), text);
+	return out;
+}
+
 static int unreached(const struct tcp_attempt *a, int error)
 {
 	const char *peer = a->link->peer;
+	char from[MST_TCP_TEXT_LEN];
 
+	(void)from_text(a->link->fd, from);
 	switch (error) {
 	case ECONNREFUSED:
 	case ECONNRESET:
-		return mst_reason_fail(a->why, -ECONNREFUSED, "nobody listens at %s", peer);
+		return mst_reason_fail(a->why, -ECONNREFUSED, "nobody listens at %s (called%s)",
+				       peer, from[0] != '\0' ? from : " from here");
 	case EPERM:
 	case EACCES:
 		return mst_reason_fail(a->why, -EHOSTUNREACH,
@@ -133,10 +177,10 @@ static int unreached(const struct tcp_attempt *a, int error)
 	case ENETUNREACH:
 	case EHOSTUNREACH:
 	case ETIMEDOUT:
-		return mst_reason_fail(a->why, -EHOSTUNREACH, "%s cannot be reached: %s", peer,
-				       strerror(error));
+		return mst_reason_fail(a->why, -EHOSTUNREACH, "%s cannot be reached%s: %s", peer,
+				       from, strerror(error));
 	default:
-		return mst_reason_fail(a->why, -error, "cannot connect to %s: %s", peer,
+		return mst_reason_fail(a->why, -error, "cannot connect to %s%s: %s", peer, from,
 				       strerror(error));
 	}
 }
@@ -144,11 +188,14 @@ static int unreached(const struct tcp_attempt *a, int error)
 static int silent(const struct tcp_attempt *a, const char *what, uint64_t since_ns)
 {
 	bool whole = a->until_ns >= a->deadline_ns;
+	char from[MST_TCP_TEXT_LEN];
 
-	return mst_reason_fail(a->why, whole ? -ETIMEDOUT : -EHOSTUNREACH, "%s %s within %llu ms%s",
-			       a->link->peer, what,
-			       (unsigned long long)((mst_now_ns() - since_ns) / MST_MS),
-			       whole ? "" : ": is its host up, and does a firewall drop this?");
+	return mst_reason_fail(
+		a->why, whole ? -ETIMEDOUT : -EHOSTUNREACH,
+		"%s %s within %llu ms, called%s: is its host up, and does a firewall "
+		"drop this? (muster doctor --peer HOST tries the way)",
+		a->link->peer, what, (unsigned long long)((mst_now_ns() - since_ns) / MST_MS),
+		from_text(a->link->fd, from));
 }
 
 static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
@@ -168,8 +215,9 @@ static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
 	int rc = bind_own(a, far);
 	if (rc != 0)
 		return rc;
-	if (a->until_ns - began_ns > CONNECT_NS)
-		a->until_ns = began_ns + CONNECT_NS;
+	uint64_t most_ns = a->last ? CONNECT_NS : NEXT_NS;
+	if (a->until_ns - began_ns > most_ns)
+		a->until_ns = began_ns + most_ns;
 	if (connect(l->fd, &far->any, mst_tcp_address_bytes(far)) != 0) {
 		if (errno != EINPROGRESS)
 			return unreached(a, errno);
@@ -218,6 +266,12 @@ static int judge(const struct tcp_attempt *a, const uint8_t text[MST_TCP_ANSWER_
 				       "%s speaks version %u of muster's TCP transport, this end "
 				       "%u; use the same version of muster on both sides",
 				       peer, answer.version, MST_TCP_VERSION);
+	if (answer.error == MST_TCP_UNKNOWN)
+		return mst_reason_fail(a->why, -EACCES,
+				       "%s knows no such caller: another server of muster is at "
+				       "this address (name the right one's with --data-address), "
+				       "or the time to ask for a link is over",
+				       peer);
 	if (answer.error == -EACCES)
 		return mst_reason_fail(a->why, -EACCES,
 				       "%s sent this end away: it expects no such caller", peer);
@@ -253,13 +307,15 @@ static int hear_answer(struct tcp_attempt *a)
 	return judge(a, text);
 }
 
-static int try_one(struct tcp_attempt *a, const union mst_tcp_address *far)
+static int try_one(struct tcp_attempt *a, union mst_tcp_address far)
 {
 	struct mst_tcp_link *l = a->link;
 
-	mst_tcp_address_text(&far->any, l->peer, sizeof(l->peer));
+	mst_tcp_address_text(&far.any, l->peer, sizeof(l->peer));
 	l->pulse = (struct mst_tcp_pulse){ 0 };
-	int rc = connect_to(a, far);
+	int rc = scope_far(a, &far);
+	if (rc == 0)
+		rc = connect_to(a, &far);
 	if (rc == 0) {
 		mst_tcp_socket_prepare(l->fd);
 		rc = say_hello(a);
@@ -290,9 +346,10 @@ static int try_all(struct tcp_attempt *a, struct mst_reason *why)
 	a->why = &one;
 	for (uint32_t i = 0; i < a->far.count && (i == 0 || goes_on(a, rc)); i++) {
 		uint64_t share_ns = mst_left_ns(a->deadline_ns) / (a->far.count - i);
-		a->until_ns = i + 1 == a->far.count ? a->deadline_ns : mst_deadline_ns(share_ns);
+		a->last = i + 1 == a->far.count;
+		a->until_ns = a->last ? a->deadline_ns : mst_deadline_ns(share_ns);
 		mst_reason_clear(&one);
-		rc = try_one(a, &a->far.at[i]);
+		rc = try_one(a, a->far.at[i]);
 		if (rc == 0) {
 			mst_reason_clear(why);
 			return 0;

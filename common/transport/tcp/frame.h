@@ -8,6 +8,7 @@
 #ifndef MST_TRANSPORT_TCP_FRAME_H
 #define MST_TRANSPORT_TCP_FRAME_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -67,6 +68,9 @@ void mst_tcp_hello_encode(const struct mst_tcp_hello *h, uint8_t out[MST_TCP_HEL
 int mst_tcp_hello_decode(const uint8_t in[MST_TCP_HELLO_BYTES], struct mst_tcp_hello *out);
 /* Can the first @count bytes be those of a hello? */
 bool mst_tcp_hello_begins(const uint8_t *in, size_t count);
+
+/* An answer's error: nobody expects this caller here. */
+#define MST_TCP_UNKNOWN (-ENOKEY)
 
 /* The acceptor's. */
 struct mst_tcp_answer {

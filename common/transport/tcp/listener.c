@@ -174,6 +174,7 @@ static int listen_anywhere(struct tcp_listener *listener, struct mst_tcp_address
 	}
 	for (uint32_t i = 0; i < told->count; i++)
 		mst_tcp_address_set_port(&told->at[i], port_of(&any.at[0]));
+	told->called_port = port_of(&any.at[0]);
 	return rc;
 }
 
@@ -303,7 +304,7 @@ static int hear(struct tcp_listener *listener, struct tcp_caller *c, struct mst_
 	int rc = read_hello(c);
 
 	if (rc == 0 && !mst_link_expected(&listener->listener, c->hello.token, &c->from))
-		rc = -EACCES;
+		rc = MST_TCP_UNKNOWN;
 	if (rc != 0)
 		return rc;
 	(void)epoll_ctl(listener->epoll, EPOLL_CTL_DEL, c->fd, NULL);

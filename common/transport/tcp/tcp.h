@@ -71,11 +71,13 @@ union mst_tcp_address {
 };
 
 struct mst_tcp_addresses {
+	in_port_t called_port; /* of a listener, also at the host at which it is called; or 0 */
 	uint32_t count;
 	union mst_tcp_address at[MST_TCP_ADDRESSES_MAX];
 };
 
-/* "tcp:10.0.0.1:4711,[fd00::1]:4711,[fe80::1%eth0]:4711". 0; -EINVAL, with a sentence. */
+/* "tcp:10.0.0.1:4711,[fd00::1]:4711,[fe80::1%eth0]:4711"; the scope is 0 where no interface of this
+ * host has that name. 0; -EINVAL, with a sentence. */
 int mst_tcp_address_parse(const char *text, struct mst_tcp_addresses *out, struct mst_reason *why);
 /* "10.0.0.1,fd00::1": addresses of this host, without a port. 0; -EINVAL, with a sentence. */
 int mst_tcp_address_list(const char *text, struct mst_tcp_addresses *out, struct mst_reason *why);
@@ -86,6 +88,7 @@ int mst_tcp_address_host(struct mst_tcp_addresses *out);
 int mst_tcp_address_print(const struct mst_tcp_addresses *a, char *out, size_t len);
 /* One as text, "10.0.0.1:4711". Return: @out. */
 const char *mst_tcp_address_text(const struct sockaddr *a, char *out, size_t len);
+bool mst_tcp_address_is_any(const union mst_tcp_address *a); /* 0.0.0.0, ::, or none */
 socklen_t mst_tcp_address_bytes(const union mst_tcp_address *a);
 void mst_tcp_address_set_port(union mst_tcp_address *a, in_port_t port); /* in network order */
 

@@ -10,8 +10,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/kernels/sum.h"
+#include "common/transport/called.h"
 #include "common/transport/origins.h"
 #include "server/control/job/sentences.h"
+#include "server/control/members/token.h"
 
 /* How long one attempt to connect may take, and the pause before another link is asked for. */
 #define CONNECT_NS (500 * MST_MS)
@@ -316,8 +318,11 @@ static int set_up(struct mst_following *f, struct mst_reason *why)
 static void appointed(struct mst_following *f, struct mst_conn *c, uint64_t now_ns)
 {
 	struct mst_reason why;
-	int rc = set_up(f, &why);
+	char leader[MST_CALLED_LEN];
 
+	mst_called_fill(f->appoint.address, sizeof(f->appoint.address),
+			mst_called_host(c->ops->stream_fd(c->stream), leader));
+	int rc = set_up(f, &why);
 	if (rc == 0)
 		return;
 	mst_frontend_error(&f->base->front, c, rc, why.text, now_ns);
@@ -337,6 +342,7 @@ static bool expect(struct mst_following *f, struct mst_conn *c, const struct mst
 	if (p == NULL)
 		return false;
 	memcpy(p->token, e->token, sizeof(p->token));
+	mst_token_of_server(p->token, f->appoint.index);
 	p->origins = e->origins;
 	struct mst_message *m = mst_frontend_draft(&f->base->front, MST_MSG_EXPECT);
 	m->expect = *e;

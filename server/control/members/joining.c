@@ -8,8 +8,10 @@
 
 #include "common/base/assert.h"
 #include "common/base/log.h"
+#include "common/transport/origins.h"
 #include "server/control/job/sentences.h"
 #include "server/control/members/comparing.h"
+#include "server/control/members/token.h"
 
 /* ---- beginning and end ---- */
 
@@ -218,6 +220,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	c->pid = hello->pid;
 	c->table = hello->table;
 	c->origins = hello->origins;
+	mst_origins_add_peer(&c->origins, c->peer); /* also what a NAT makes of them */
 	c->who.rank = (uint32_t)hello->rank;
 	return true;
 }
@@ -291,7 +294,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 
 /* ---- the welcome ---- */
 
-/* The token is the same for all servers; each of them accepts it once. */
+/* Each of the servers accepts its token once. */
 static void fill_servers(const struct mst_joining *j, const struct mst_pending_session *p,
 			 struct mst_welcome *w)
 {
@@ -305,6 +308,7 @@ static void fill_servers(const struct mst_joining *j, const struct mst_pending_s
 		       i == 0 ? listener->address : j->leading->followers.place[i].listener,
 		       sizeof(row->address));
 		memcpy(row->token, p->token, sizeof(row->token));
+		mst_token_of_server(row->token, i);
 		mst_job_part(&j->base->job, i, &row->first, &row->count);
 	}
 }

@@ -9,6 +9,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/reason.h"
+#include "common/transport/called.h"
+#include "common/transport/origins.h"
 #include "server/control/members/follower_links.h"
 #include "server/control/members/token.h"
 
@@ -96,6 +98,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 	(void)mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_JOIN);
 	memcpy(s->peer, c->peer, sizeof(s->peer));
 	s->origins = serve->origins;
+	mst_origins_add_peer(&s->origins, c->peer);
 	mst_frontend_enter(&l->base->front, c, MST_CONN_SERVE);
 	c->server = server;
 	c->pid = serve->pid;
@@ -153,6 +156,7 @@ static bool is_reachable(const struct mst_leading *l, const char *listener)
 static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listener, uint64_t now_ns)
 {
 	struct mst_follower_place *s = &l->followers.place[c->server];
+	char host[MST_CALLED_LEN];
 	uint64_t first, count;
 
 	if (s->linking)
@@ -165,6 +169,9 @@ static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listen
 			l, c, "serves over no network that all servers of the job have", now_ns);
 	(void)mst_follower_place_enter(&s->state, MST_FOLLOWER_PLACE_SERVE);
 	memcpy(s->listener, listener, sizeof(s->listener));
+	/* A follower of this host is where this server is called. */
+	if (!mst_called_is_here(mst_called_host_of(c->peer, host)))
+		mst_called_fill(s->listener, sizeof(s->listener), host);
 	mst_job_part(&l->base->job, c->server, &first, &count);
 	mst_info("server %" PRIu32 " serves elements %" PRIu64 " to %" PRIu64 " at %.100s",
 		 c->server, first, first + count - 1, listener);

@@ -25,4 +25,12 @@
 #define MST_TOKEN_NS (30 * MST_SECOND)
 #define MST_TOKEN_BYTES (UINT64_C(256) << 20)
 
+/* The token of a session for one of the job's servers, made in place from the one that the leader
+ * has drawn. They differ so that a worker that was led to another server is known there to be
+ * wrong: what should be the address of one host may be that of several. */
+static inline void mst_token_of_server(uint8_t token[MST_TOKEN_LEN], uint32_t server)
+{
+	token[0] ^= (uint8_t)server;
+}
+
 #endif

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/transport/called.h"
 #include "tests/transport/tcp/attack.h"
 
 /* The listener at 127.0.0.1 and a net that dials. */
@@ -93,6 +95,188 @@ static void where_nobody_is_at_all_each_address_is_named(void)
 		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, one));
 	}
 	CU_ASSERT_PTR_NULL(link);
+	scene_close(&s);
+}
+
+/* ---- addresses of a list ---- */
+
+static atomic_uint refused;
+
+static bool refuses_all(void *ctx, const uint8_t token[MST_TOKEN_LEN],
+			const struct mst_origin *from)
+{
+	(void)ctx, (void)token, (void)from;
+	atomic_fetch_add(&refused, 1);
+	return false;
+}
+
+/* Sends away the next who comes. */
+static void *send_away_once(void *arg)
+{
+	uint64_t end_ns = mst_now_ns() + PATIENCE_NS;
+	struct mst_link_request request;
+	struct tcp_target *h = arg;
+
+	h->listener->filter.expects = refuses_all;
+	for (refused = 0; atomic_load(&refused) == 0 && mst_now_ns() < end_ns;) {
+		struct pollfd pfd = { .fd = mst_tcp_listener.fd(h->listener), .events = POLLIN };
+		(void)poll(&pfd, 1, 10);
+		(void)mst_tcp_listener.next_request(h->listener, &request, UT_UNREAD);
+	}
+	return NULL;
+}
+
+/* An address may be of several hosts, such as that of a bridge for containers. */
+static void another_server_at_the_address_is_told_apart(void)
+{
+	struct tcp_scene s = scene_open();
+	struct tcp_target other = target_open();
+	char address[MST_ADDRESS_LEN];
+	struct mst_link *link;
+	struct mst_reason why;
+	pthread_t thread;
+	unsigned port;
+
+	CU_ASSERT_EQUAL_FATAL(sscanf(other.listener->address, "tcp:127.0.0.1:%u", &port), 1);
+	(void)snprintf(address, sizeof(address), "tcp:127.0.0.9:%u,127.0.0.1:%u", port, port);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, send_away_once, &other), 0);
+	CU_ASSERT_EQUAL(dial(&s, address, &link, &why), -EACCES);
+	pthread_join(thread, NULL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "nobody listens at 127.0.0.9"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "knows no such caller: another server"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "--data-address"));
+	target_close(&other);
+	scene_close(&s);
+}
+
+static void expect_addresses(const char *text, uint32_t count)
+{
+	struct mst_tcp_addresses at;
+
+	CU_ASSERT_EQUAL(mst_tcp_address_parse(text, &at, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(at.count, count);
+}
+
+static void a_list_says_each_address_once(void)
+{
+	struct mst_tcp_addresses at;
+	struct mst_reason why;
+
+	expect_addresses("tcp:10.0.0.1:1,10.0.0.1:1,10.0.0.2:1,10.0.0.1:2", 3);
+	expect_addresses("tcp:*:1,10.0.0.1:1", 1); /* it is not known where it was called */
+	CU_ASSERT_EQUAL(mst_tcp_address_parse("tcp:*:1", &at, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "names no address"));
+	CU_ASSERT_EQUAL(mst_tcp_address_parse("tcp:*:0,10.0.0.1:1", &at, &why), -EINVAL);
+	CU_ASSERT_EQUAL(mst_tcp_address_parse("tcp:**:1", &at, &why), -EINVAL);
+}
+
+/* It is at all of them: where it was called is the best guess, and comes first. */
+static void a_listener_without_addresses_is_where_it_is_called(void)
+{
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	struct mst_net_cfg cfg = { .links_max = 2, .fabric = &fabric };
+	struct mst_link_listener *listener = NULL;
+	struct mst_net *net;
+	unsigned port;
+
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.net_open(&cfg, &net, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp_listener.open(net, &listener, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(sscanf(listener->address, "tcp:*:%u,", &port), 1);
+	CU_ASSERT(port > 0);
+	mst_called_fill(listener->address, sizeof(listener->address), "127.0.0.7");
+	struct mst_tcp_addresses at;
+	CU_ASSERT_EQUAL(mst_tcp_address_parse(listener->address, &at, UT_UNREAD), 0);
+	CU_ASSERT(at.count >= 2 && at.at[0].v4.sin_addr.s_addr == htonl(0x7f000007));
+	mst_tcp_listener.close(listener);
+	mst_tcp.net_close(net);
+}
+
+static void an_address_of_a_link_needs_an_interface_here(void)
+{
+	struct tcp_scene s = scene_open();
+	struct mst_link *link;
+	struct mst_reason why;
+
+	CU_ASSERT_EQUAL(dial(&s, "tcp:[fe80::1%nowhere]:4711", &link, &why), -EHOSTUNREACH);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "MUSTER_DATA_ADDRESS"));
+	scene_close(&s);
+}
+
+/* ---- a firewall that drops ---- */
+
+/* A port whose queue of callers is full: the kernel drops the next call without a word. */
+struct full {
+	int listener, caller[4];
+	unsigned port;
+};
+
+static struct full full_open(void)
+{
+	struct full f = { .listener = socket(AF_INET, SOCK_STREAM, 0) };
+	struct sockaddr_in at = { .sin_family = AF_INET };
+	socklen_t len = sizeof(at);
+
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CU_ASSERT_EQUAL_FATAL(bind(f.listener, (struct sockaddr *)&at, len), 0);
+	CU_ASSERT_EQUAL_FATAL(listen(f.listener, 0), 0);
+	CU_ASSERT_EQUAL_FATAL(getsockname(f.listener, (struct sockaddr *)&at, &len), 0);
+	f.port = ntohs(at.sin_port);
+	for (int i = 0; i < 4; i++) {
+		f.caller[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		(void)connect(f.caller[i], (struct sockaddr *)&at, len);
+	}
+	return f;
+}
+
+static void full_close(struct full *f)
+{
+	for (int i = 0; i < 4; i++)
+		close(f->caller[i]);
+	close(f->listener);
+}
+
+static void silence_is_told_with_both_addresses_and_the_time(void)
+{
+	struct tcp_scene s = scene_open();
+	struct full f = full_open();
+	char address[MST_ADDRESS_LEN];
+	struct mst_dial how = { .address = address,
+				.lanes = { 4096, 4096, 4, 4 },
+				.timeout_ns = MST_SECOND / 5 };
+	struct mst_link *link;
+	struct mst_reason why;
+
+	(void)snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", f.port);
+	CU_ASSERT_EQUAL(mst_tcp.dial(s.net, &how, &link, &why), -ETIMEDOUT);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, address + strlen("tcp:")));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "does not answer within 2"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "called from 127.0.0.1"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "firewall"));
+	full_close(&f);
+	scene_close(&s);
+}
+
+/* It has its share of the time, and no more than is of use. */
+static void the_next_address_is_tried_where_a_firewall_drops(void)
+{
+	struct tcp_scene s = scene_open();
+	struct full f = full_open();
+	char address[MST_ADDRESS_LEN];
+	struct mst_link *link = NULL;
+	struct mst_reason why;
+	pthread_t thread;
+	void *far;
+
+	(void)snprintf(address, sizeof(address), "tcp:127.0.0.1:%u,127.0.0.1:%u", f.port, s.port);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, let_next_in, &s), 0);
+	uint64_t began_ns = mst_now_ns();
+	CU_ASSERT_EQUAL_FATAL(dial(&s, address, &link, &why), 0);
+	CU_ASSERT(mst_now_ns() - began_ns < PATIENCE_NS / 2 - MST_SECOND);
+	pthread_join(thread, &far);
+	mst_tcp.link_free(far);
+	mst_tcp.detach(link);
+	mst_tcp.link_free(link);
+	full_close(&f);
 	scene_close(&s);
 }
 
@@ -291,6 +475,17 @@ int main(void)
 		  the_next_address_is_tried_where_nobody_listens },
 		{ "where nobody is at all each address is named",
 		  where_nobody_is_at_all_each_address_is_named },
+		{ "another server at the address is told apart",
+		  another_server_at_the_address_is_told_apart },
+		{ "a list says each address once", a_list_says_each_address_once },
+		{ "a listener without addresses is where it is called",
+		  a_listener_without_addresses_is_where_it_is_called },
+		{ "an address of a link needs an interface here",
+		  an_address_of_a_link_needs_an_interface_here },
+		{ "silence is told with both addresses and the time",
+		  silence_is_told_with_both_addresses_and_the_time },
+		{ "the next address is tried where a firewall drops",
+		  the_next_address_is_tried_where_a_firewall_drops },
 		{ "what is no muster is named", what_is_no_muster_is_named },
 		{ "addresses of another host are refused in words",
 		  addresses_of_another_host_are_refused_in_words },

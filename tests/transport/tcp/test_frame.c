@@ -160,8 +160,8 @@ static void what_is_no_address_is_refused_in_words(void)
 		{ "tcp:[fd00::1:4711", "is not ADDRESS:PORT" },
 		{ "tcp:[]:4711", "is not ADDRESS:PORT" },
 		{ "tcp:host:4711", "is not ADDRESS:PORT" },
-		{ "tcp:[fe80::1]:4711", "lacks an interface" },
-		{ "tcp:[fe80::1%none0]:4711", "lacks an interface" },
+		{ "tcp:[10.0.0.1%lo]:4711", "is not ADDRESS:PORT" },
+		{ "tcp:[fd00::1%none0]:4711", "lacks an interface" },
 		{ "tcp:1.1.1.1:1,", "is not ADDRESS:PORT" },
 		{ "tcp:1.1.1.1:1,1.1.1.2:1,1.1.1.3:1,1.1.1.4:1,1.1.1.5:1,1.1.1.6:1,1.1.1.7:1,"
 		  "1.1.1.8:1,1.1.1.9:1",
@@ -177,6 +177,11 @@ static void what_is_no_address_is_refused_in_words(void)
 	}
 	CU_ASSERT_EQUAL(mst_tcp_address_list("10.0.0.1,fd00::1", &a, &why), 0);
 	CU_ASSERT_EQUAL(a.count, 2);
+	/* The interface of another host: this end's own is the dial's to find. */
+	CU_ASSERT_EQUAL(mst_tcp_address_parse("tcp:[fe80::1%none0]:4711", &a, &why), 0);
+	CU_ASSERT(a.count == 1 && a.at[0].v6.sin6_scope_id == 0);
+	CU_ASSERT_EQUAL(mst_tcp_address_list("fe80::1%none0", &a, &why), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "lacks an interface"));
 	CU_ASSERT_EQUAL(mst_tcp_address_list("10.0.0.1:4711", &a, &why), -EINVAL);
 	CU_ASSERT_EQUAL(mst_tcp_address_list("", &a, &why), -EINVAL);
 }

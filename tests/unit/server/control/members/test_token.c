@@ -29,7 +29,8 @@ static struct mst_transport addressed;
 static struct mst_link_listener_ops addressed_listener;
 static struct mst_origin at;
 static const struct mst_origin nowhere, here = { { 0xfd, [15] = 1 } },
-					elsewhere = { { 0xfd, [15] = 2 } };
+					elsewhere = { { 0xfd, [15] = 2 } },
+					loopback = { { [10] = 0xff, [11] = 0xff, 127, 0, 0, 1 } };
 
 static struct mst_plane *plane;
 static uint64_t now_ns;             /* the server's time, which the test alone moves on */
@@ -304,6 +305,43 @@ static void a_token_shown_from_elsewhere_is_not_known_and_not_spent(void)
 	end();
 }
 
+/* A NAT gives the caller another address than its own, the same for both of its connections. */
+static void a_token_is_known_from_where_its_owner_is_connected(void)
+{
+	struct token_caller behind_nat;
+
+	begin();
+	join();
+	struct mst_lanes lanes = right_lanes();
+	at = loopback;
+	CU_ASSERT_EQUAL(asks(&behind_nat, &lanes), 0);
+	leave(&behind_nat);
+	end();
+	begin_servers("2");
+	lanes = serve();
+	at = loopback;
+	CU_ASSERT_EQUAL(asks(&behind_nat, &lanes), 0);
+	leave(&behind_nat);
+	end();
+}
+
+/* As if an address led to another server of the job. */
+static void a_token_of_another_server_is_not_known_and_not_spent(void)
+{
+	struct token_caller astray, right;
+
+	begin();
+	join();
+	struct mst_lanes lanes = right_lanes();
+	mst_token_of_server(welcome.server[0].token, 1);
+	CU_ASSERT_EQUAL(asks(&astray, &lanes), -EACCES);
+	mst_token_of_server(welcome.server[0].token, 1);
+	CU_ASSERT_EQUAL(asks(&right, &lanes), 0);
+	leave(&astray);
+	leave(&right);
+	end();
+}
+
 static void a_token_lets_in_to_the_end_of_its_time_and_not_after_it(void)
 {
 	struct token_caller late, in_time;
@@ -352,6 +390,10 @@ int main(void)
 		{ "a refused request spends its token", a_refused_request_spends_its_token },
 		{ "a token shown from elsewhere is not known and not spent",
 		  a_token_shown_from_elsewhere_is_not_known_and_not_spent },
+		{ "a token is known from where its owner is connected",
+		  a_token_is_known_from_where_its_owner_is_connected },
+		{ "a token of another server is not known and not spent",
+		  a_token_of_another_server_is_not_known_and_not_spent },
 		{ "a token lets in to the end of its time and not after it",
 		  a_token_lets_in_to_the_end_of_its_time_and_not_after_it },
 		{ "a follower's token is good for as long, and another can be had",
