@@ -131,6 +131,7 @@ int mst_tcp_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *
 	int rc = mst_tcp_io_add(l->io, l);
 	if (rc != 0)
 		return rc;
+	mst_tcp_socket_hasten(l->fd, net->fabric.link_timeout_ns);
 	l->index = net->link_count;
 	net->links[net->link_count++] = l;
 	l->state = MST_TCP_LIVE;

@@ -103,12 +103,16 @@ ssize_t mst_tcp_receive(struct mst_tcp_link *l, struct iovec *to, uint32_t count
 /* Small frames go at once, and what waits, waits in the queue: of a kernel that refuses there is
  * nothing to fear. */
 void mst_tcp_socket_prepare(int fd);
+/* Makes it repeat what is not acknowledged often enough for a peer that counts as dead after
+ * @dead_ns, where it can be told. */
+void mst_tcp_socket_hasten(int fd, uint64_t dead_ns);
 /* Has the kernel got acknowledgements for all that it was given? */
 bool mst_tcp_socket_is_empty(int fd);
 
 /* Whether the host at the other end answers. */
 struct mst_tcp_pulse {
-	uint64_t asked_ns; /* 0: nothing is unanswered */
+	uint64_t asked_ns;  /* 0: nothing is unanswered */
+	uint64_t looked_ns; /* last; 0: not yet */
 };
 
 enum mst_tcp_life {

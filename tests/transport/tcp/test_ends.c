@@ -152,6 +152,27 @@ static void a_process_that_stands_still_keeps_its_link(void)
 	target_fabric.link_timeout_ns = DEAD_NS;
 }
 
+/* A kernel that can be told asks a peer with a full window each second, however long it has stood
+ * still, and repeats data for longer than the time is. */
+static void the_kernel_repeats_often_enough(void)
+{
+	struct tcp_attack g;
+	int most_ms = 0;
+	socklen_t len = sizeof(most_ms);
+
+	for (uint64_t dead_ns = MST_SECOND; dead_ns <= MST_LINK_TIMEOUT_MAX_NS; dead_ns *= 10) {
+		target_fabric.link_timeout_ns = dead_ns;
+		attack_begin(&g);
+		int fd = ((struct mst_tcp_link *)g.link)->fd;
+		if (getsockopt(fd, IPPROTO_TCP, 44, &most_ms, &len) == 0) { /* TCP_RTO_MAX_MS */
+			CU_ASSERT(most_ms >= 1000 && (uint64_t)most_ms * 15 * MST_MS > dead_ns);
+			CU_ASSERT(most_ms == 1000 || (uint64_t)most_ms * MST_MS <= dead_ns / 7);
+		}
+		attack_end(&g);
+	}
+	target_fabric.link_timeout_ns = DEAD_NS;
+}
+
 /* This end stands still, too, for as long as it likes: nobody looks meanwhile, and nothing ends. */
 static void an_end_that_does_not_look_for_long_loses_no_link(void)
 {
@@ -227,6 +248,7 @@ int main(int argc, char **argv)
 		{ "a killed process is lost at once", a_killed_process_is_lost_at_once },
 		{ "a process that stands still keeps its link",
 		  a_process_that_stands_still_keeps_its_link },
+		{ "the kernel repeats often enough", the_kernel_repeats_often_enough },
 		{ "an end that does not look for long loses no link",
 		  an_end_that_does_not_look_for_long_loses_no_link },
 		{ "a net takes what it claims", a_net_takes_what_it_claims },

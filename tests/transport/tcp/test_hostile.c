@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -303,6 +304,37 @@ static void who_speaks_another_protocol_is_sent_away_at_once(void)
 	target_close(&h);
 }
 
+/* Callers wait meanwhile, and nobody is sent away. */
+static void want_of_descriptors_passes(void)
+{
+	struct tcp_target h = target_open();
+	struct mst_tcp_hello seven = hello_of(7);
+	struct mst_link_request request;
+	struct mst_reason why;
+	struct rlimit was, low;
+	int first = call(&h), second = call(&h), next = dup(first);
+
+	say_hello(first, &seven);
+	say_hello(second, &seven);
+	close(next);
+	CU_ASSERT_EQUAL_FATAL(getrlimit(RLIMIT_NOFILE, &was), 0);
+	low = was;
+	low.rlim_cur = (rlim_t)next; /* the lowest that is free */
+	CU_ASSERT_EQUAL_FATAL(setrlimit(RLIMIT_NOFILE, &low), 0);
+	CU_ASSERT_EQUAL(mst_tcp_listener.next_request(h.listener, &request, &why), -EMFILE);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "accept4"));
+	setrlimit(RLIMIT_NOFILE, &was);
+	for (int i = 0; i < 2; i++) {
+		struct mst_link *link = NULL;
+		CU_ASSERT_EQUAL_FATAL(next_request(&h, &request), 0);
+		CU_ASSERT_EQUAL(mst_tcp_listener.answer(h.listener, &request, &link, UT_UNREAD), 0);
+		mst_tcp.link_free(link);
+	}
+	close(first);
+	close(second);
+	target_close(&h);
+}
+
 static bool expects_seven(void *ctx, const uint8_t token[MST_TOKEN_LEN],
 			  const struct mst_origin *from)
 {
@@ -374,6 +406,7 @@ int main(int argc, char **argv)
 		  the_silent_cost_a_bounded_number_of_descriptors },
 		{ "who speaks another protocol is sent away at once",
 		  who_speaks_another_protocol_is_sent_away_at_once },
+		{ "want of descriptors passes", want_of_descriptors_passes },
 		{ "who is not expected is never seen", who_is_not_expected_is_never_seen },
 		{ "who goes on before the answer is not let in",
 		  who_goes_on_before_the_answer_is_not_let_in },

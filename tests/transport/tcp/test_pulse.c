@@ -1,121 +1,176 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a peer's host counts as dead, by what a kernel that is made up says of the connection. */
+/* Whether a peer's host counts as dead, by what the kernel says of its connection. Here the kernel
+ * says what a case lets it say, and the clock is the case's. */
 #include <netinet/tcp.h>
+#include <stdarg.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/ioctl.h>
 
 #include "common/base/clock.h"
 #include "common/transport/tcp/tcp.h"
 #include "tests/ut.h"
 
 #define DEAD_NS (2 * MST_SECOND)
-#define NO_FD (-1)
-#define LOOK_MS 250u
+#define LOOK_NS (DEAD_NS / 8)
 
-int __real_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
+static struct tcp_info says;
+static uint64_t now_ns, heard_ns;
+static struct mst_tcp_pulse pulse;
+
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
-
-static struct tcp_info kernel;
+int __wrap_ioctl(int fd, unsigned long request, ...);
 
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
-	if (level != IPPROTO_TCP || name != TCP_INFO)
-		return __real_getsockopt(fd, level, name, value, len);
-	memcpy(value, &kernel, *len < sizeof(kernel) ? *len : sizeof(kernel));
+	(void)fd, (void)level, (void)name, (void)len;
+	says.tcpi_last_ack_recv = (uint32_t)((now_ns - heard_ns) / MST_MS);
+	memcpy(value, &says, sizeof(says));
 	return 0;
 }
 
-/* Nothing is heard or sent from now on, however often one looks. Return: the ms after which the
- * host counts as dead; 0: it never does. */
-static uint64_t dead_after_ms(void)
+/* Nothing is unsent. */
+int __wrap_ioctl(int fd, unsigned long request, ...)
 {
-	struct mst_tcp_pulse p = { 0 };
-	uint64_t now_ns = 100 * MST_SECOND;
+	va_list list;
 
-	for (uint32_t ms = 0; ms < 20000; ms += LOOK_MS) {
-		if (mst_tcp_pulse_look(&p, NO_FD, now_ns, DEAD_NS) == MST_TCP_DEAD)
-			return ms;
-		now_ns += LOOK_MS * MST_MS;
-		kernel.tcpi_last_data_sent += LOOK_MS;
-		kernel.tcpi_last_ack_recv += LOOK_MS;
-	}
+	(void)fd;
+	va_start(list, request);
+	*va_arg(list, int *) = 0;
+	va_end(list);
 	return 0;
 }
 
-static void what_was_sent_after_the_last_answer_is_unanswered(void)
+static void begin(void)
 {
-	kernel = (struct tcp_info){ .tcpi_unacked = 1,
-				    .tcpi_last_data_sent = 5,
-				    .tcpi_last_ack_recv = 6 };
-	CU_ASSERT_EQUAL(dead_after_ms(), 1500);
+	says = (struct tcp_info){ 0 };
+	pulse = (struct mst_tcp_pulse){ 0 };
+	now_ns = heard_ns = 1000 * MST_SECOND;
 }
 
-/* The kernel counts in milliseconds. */
-static void what_was_sent_with_the_last_answer_is_unanswered_too(void)
+/* The next look. */
+static enum mst_tcp_life look(void)
 {
-	kernel = (struct tcp_info){ .tcpi_unacked = 1,
-				    .tcpi_last_data_sent = 5,
-				    .tcpi_last_ack_recv = 5 };
-	CU_ASSERT_EQUAL(dead_after_ms(), 1500);
+	now_ns += LOOK_NS;
+	return mst_tcp_pulse_look(&pulse, 0, now_ns, DEAD_NS);
 }
 
-/* Some of what was sent was answered, and then the card went down: what the kernel sends again
- * does not get as far as to count as sent. */
-static void what_cannot_be_sent_again_is_unanswered(void)
+/* Looks for so long; the first answer that is another than @same, or @same. */
+static enum mst_tcp_life look_for(uint64_t long_ns, enum mst_tcp_life same)
 {
-	kernel = (struct tcp_info){ .tcpi_unacked = 3,
-				    .tcpi_last_data_sent = 9,
-				    .tcpi_last_ack_recv = 5 };
-	CU_ASSERT_EQUAL(dead_after_ms(), 0);
-	kernel.tcpi_retransmits = 1;
-	CU_ASSERT_EQUAL(dead_after_ms(), 1500);
+	uint64_t end_ns = now_ns + long_ns;
+	enum mst_tcp_life life = same;
+
+	while (now_ns < end_ns && life == same)
+		life = look();
+	return life;
 }
 
-static void a_full_window_is_unanswered_while_it_is_probed(void)
+static void data_that_nobody_acknowledges_are_asked_for_the_time_and_no_longer(void)
 {
-	kernel = (struct tcp_info){ .tcpi_last_data_sent = 900, .tcpi_last_ack_recv = 300 };
-	CU_ASSERT_EQUAL(dead_after_ms(), 0);
-	kernel.tcpi_probes = 1;
-	CU_ASSERT_EQUAL(dead_after_ms(), 1500);
+	begin();
+	says.tcpi_unacked = 1;
+	uint64_t began_ns = now_ns;
+	CU_ASSERT_EQUAL(look_for(DEAD_NS, MST_TCP_ASKED), MST_TCP_DEAD);
+	CU_ASSERT(now_ns - began_ns > DEAD_NS / 2);
 }
 
-static void whoever_answers_now_and_then_is_alive(void)
+/* Some of what was sent was answered, and then this host's own card went down: what the kernel sends
+ * again does not get as far as to count as sent. */
+static void data_that_cannot_be_sent_again_end_the_link(void)
 {
-	struct mst_tcp_pulse p = { 0 };
-	uint64_t now_ns = 100 * MST_SECOND;
+	begin();
+	says.tcpi_unacked = 3;
+	says.tcpi_last_data_sent = UINT32_MAX; /* long before the last answer */
+	CU_ASSERT_EQUAL(look_for(4 * DEAD_NS, MST_TCP_HEARD), MST_TCP_HEARD);
+	heard_ns = now_ns;
+	says.tcpi_retransmits = 1;
+	CU_ASSERT_EQUAL(look_for(DEAD_NS, MST_TCP_ASKED), MST_TCP_DEAD);
+}
 
-	kernel = (struct tcp_info){ .tcpi_unacked = 2, .tcpi_retransmits = 3 };
-	for (uint32_t ms = 0; ms < 20000; ms += LOOK_MS) {
-		kernel.tcpi_last_ack_recv = ms % 1250;
-		kernel.tcpi_last_data_sent = ms % 200;
-		CU_ASSERT_NOT_EQUAL(mst_tcp_pulse_look(&p, NO_FD, now_ns, DEAD_NS), MST_TCP_DEAD);
-		now_ns += LOOK_MS * MST_MS;
+static void an_idle_peer_is_to_be_asked(void)
+{
+	begin();
+	CU_ASSERT_EQUAL(look_for(DEAD_NS / 16, MST_TCP_HEARD), MST_TCP_QUIET);
+}
+
+/* Each probe but one in a row is answered, however long the kernel waits before the next. */
+static void a_lost_answer_to_a_probe_ends_no_link(void)
+{
+	begin();
+	for (uint64_t wait_ns = MST_SECOND; wait_ns < 120 * MST_SECOND; wait_ns *= 2) {
+		says.tcpi_probes = 1;
+		CU_ASSERT_EQUAL(look_for(wait_ns, MST_TCP_ASKED), MST_TCP_ASKED);
+		says.tcpi_probes = 0;
+		heard_ns = now_ns;
+		CU_ASSERT_NOT_EQUAL(look(), MST_TCP_DEAD);
 	}
 }
 
-static void an_idle_connection_is_asked(void)
+static void probes_that_nobody_answers_end_the_link(void)
 {
-	struct mst_tcp_pulse p = { 0 };
+	begin();
+	for (uint8_t probes = 1; probes < 3; probes++) { /* one each second */
+		says.tcpi_probes = probes;
+		CU_ASSERT_EQUAL(look_for(MST_SECOND, MST_TCP_ASKED), MST_TCP_ASKED);
+	}
+	says.tcpi_probes = 3;
+	CU_ASSERT_EQUAL(look_for(MST_SECOND, MST_TCP_ASKED), MST_TCP_DEAD);
+}
 
-	kernel = (struct tcp_info){ .tcpi_last_data_sent = 100, .tcpi_last_ack_recv = 100 };
-	CU_ASSERT_EQUAL(mst_tcp_pulse_look(&p, NO_FD, MST_SECOND, DEAD_NS), MST_TCP_HEARD);
-	kernel.tcpi_last_ack_recv = 400;
-	CU_ASSERT_EQUAL(mst_tcp_pulse_look(&p, NO_FD, MST_SECOND, DEAD_NS), MST_TCP_QUIET);
+/* A kernel that probes each time twice as late: the third would come after most of a minute. */
+static void late_probes_that_nobody_answers_end_the_link_too(void)
+{
+	begin();
+	says.tcpi_probes = 1;
+	CU_ASSERT_EQUAL(look_for(20 * MST_SECOND, MST_TCP_ASKED), MST_TCP_ASKED);
+	says.tcpi_probes = 2;
+	CU_ASSERT_EQUAL(look_for(MST_SECOND, MST_TCP_ASKED), MST_TCP_DEAD);
+}
+
+/* A host that was suspended, or a process that was stopped: what was asked before has to be asked
+ * for long enough after that. */
+static void time_in_which_nobody_looked_is_not_the_peers(void)
+{
+	begin();
+	says.tcpi_unacked = 1;
+	CU_ASSERT_EQUAL(look(), MST_TCP_ASKED);
+	now_ns += 3600 * MST_SECOND;
+	CU_ASSERT_EQUAL(look(), MST_TCP_ASKED);
+	uint64_t began_ns = now_ns;
+	CU_ASSERT_EQUAL(look_for(DEAD_NS, MST_TCP_ASKED), MST_TCP_DEAD);
+	CU_ASSERT(now_ns - began_ns > DEAD_NS / 4);
+}
+
+/* So does one that looks seldom, such as a data thread that computes sums between two looks. */
+static void an_end_that_looks_seldom_loses_no_living_peer(void)
+{
+	begin();
+	says.tcpi_unacked = 1;
+	for (int i = 0; i < 100; i++) {
+		now_ns += DEAD_NS;
+		heard_ns = i % 4 == 3 ? now_ns : heard_ns; /* in every fourth look */
+		CU_ASSERT_NOT_EQUAL(look(), MST_TCP_DEAD);
+	}
+	CU_ASSERT_EQUAL(look_for(8 * DEAD_NS, MST_TCP_ASKED), MST_TCP_DEAD);
 }
 
 int main(void)
 {
 	static CU_TestInfo cases[] = {
-		{ "what was sent after the last answer is unanswered",
-		  what_was_sent_after_the_last_answer_is_unanswered },
-		{ "what was sent with the last answer is unanswered, too",
-		  what_was_sent_with_the_last_answer_is_unanswered_too },
-		{ "what cannot be sent again is unanswered",
-		  what_cannot_be_sent_again_is_unanswered },
-		{ "a full window is unanswered while it is probed",
-		  a_full_window_is_unanswered_while_it_is_probed },
-		{ "whoever answers now and then is alive", whoever_answers_now_and_then_is_alive },
-		{ "an idle connection is asked", an_idle_connection_is_asked },
+		{ "data that nobody acknowledges are asked for the time and no longer",
+		  data_that_nobody_acknowledges_are_asked_for_the_time_and_no_longer },
+		{ "data that cannot be sent again end the link",
+		  data_that_cannot_be_sent_again_end_the_link },
+		{ "an idle peer is to be asked", an_idle_peer_is_to_be_asked },
+		{ "a lost answer to a probe ends no link", a_lost_answer_to_a_probe_ends_no_link },
+		{ "probes that nobody answers end the link",
+		  probes_that_nobody_answers_end_the_link },
+		{ "late probes that nobody answers end the link, too",
+		  late_probes_that_nobody_answers_end_the_link_too },
+		{ "time in which nobody looked is not the peer's",
+		  time_in_which_nobody_looked_is_not_the_peers },
+		{ "an end that looks seldom loses no living peer",
+		  an_end_that_looks_seldom_loses_no_living_peer },
 		CU_TEST_INFO_NULL,
 	};
 
