@@ -134,6 +134,29 @@ def refused(line):
     return None
 
 
+def texts_of_the_code():
+    """All texts in the sources of programs and library; those that go on in the next line as one."""
+    found = []
+    for folder in ("common", "client", "server"):
+        for path in glob.glob(os.path.join(ROOT, folder, "**/*.[ch]"), recursive=True):
+            with open(path, encoding="utf-8") as f:
+                found.append(re.sub(r'"\s+"', "", f.read()))
+    return "\n".join(found).replace('\\"', '"').replace("%%", "%")
+
+
+def explained(page):
+    """(message, part) of the messages in the first column of the page's last table: what is the same
+    in each, without what stands for addresses, numbers and the like."""
+    with open(os.path.join(ROOT, page), encoding="utf-8") as f:
+        rows = [line for line in f.read().rstrip().splitlines()[-40:] if line.startswith("| `")]
+    for row in rows:
+        for message in re.findall(r"`([^`]+)`", row.split(" | ")[0]):
+            for part in re.split(r"\.\.\.|\(.*?\)|\S*\d\S*|\bwithin\b|\bms\b|\bConnection reset.*", message):
+                part = re.sub(r'^\W*"?|"\W*$', "", part).strip()
+                if len(part) > 7:
+                    yield message, part
+
+
 def of(text):
     return Line("a test", 1, next(filter(None, map(simple, commands(text)))))
 
@@ -149,6 +172,14 @@ class Commands(unittest.TestCase):
         for line in filter(is_whole, lines):
             with self.subTest(f"{line.page}:{line.number}: {' '.join(line.words)}"):
                 self.assertIsNone(refused(line))
+
+    def test_messages_that_a_page_explains_are_those_of_the_code(self):
+        texts = texts_of_the_code()
+        parts = list(explained("docs/tcp.md"))
+        self.assertGreater(len(parts), 15, "hardly any are found")
+        for message, part in parts:
+            with self.subTest(message):
+                self.assertTrue(part in texts, f"no source has \"{part}\"")
 
     def test_a_wrong_one_is_noticed(self):
         for text in ("muster run -n 5 --grace 1x -- ./first", "musterd --workers 5 --polic bsp",
