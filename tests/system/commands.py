@@ -135,7 +135,7 @@ def refused(line):
 
 
 def texts_of_the_code():
-    """All texts in the sources of programs and library; those that go on in the next line as one."""
+    """All texts in the sources of programs and library; one that goes on in the next line whole."""
     found = []
     for folder in ("common", "client", "server"):
         for path in glob.glob(os.path.join(ROOT, folder, "**/*.[ch]"), recursive=True):
@@ -145,13 +145,14 @@ def texts_of_the_code():
 
 
 def explained(page):
-    """(message, part) of the messages in the first column of the page's last table: what is the same
-    in each, without what stands for addresses, numbers and the like."""
+    """(message, part) of the messages in the first column of the page's last table: what is the
+    same in each, without what stands for addresses, numbers and the like."""
+    varies = r"\.\.\.|\(.*?\)|\S*\d\S*|\bwithin\b|\bms\b|\bConnection reset.*"
     with open(os.path.join(ROOT, page), encoding="utf-8") as f:
         rows = [line for line in f.read().rstrip().splitlines()[-40:] if line.startswith("| `")]
     for row in rows:
         for message in re.findall(r"`([^`]+)`", row.split(" | ")[0]):
-            for part in re.split(r"\.\.\.|\(.*?\)|\S*\d\S*|\bwithin\b|\bms\b|\bConnection reset.*", message):
+            for part in re.split(varies, message):
                 part = re.sub(r'^\W*"?|"\W*$', "", part).strip()
                 if len(part) > 7:
                     yield message, part
