@@ -133,7 +133,7 @@ class Way(scene.Scene):
         peer, address = self.listen()
         data = next(line.split()[-1] for line in peer.stdout if "port for data" in line)
         self.assertEqual(address, "10.77.0.1")
-        quick = ("--timeout", "2s")
+        quick = ("--timeout", "3s")
         for where, port, check, level, words in (
                 (self.inside, 17077, "control", "FAIL", "let TCP port 17077 in there"),
                 (self.inside, data, "data", "FAIL", f"let TCP port {data} in there, too"),
