@@ -2,7 +2,8 @@
 /*
  * A worker contributes, asks, gives up and waits in every order, beside three others at a real
  * server. What is promised comes: after a wait that has returned 1, the next one has its outcome
- * without anybody's help. Rank 0 is that worker; one thread makes the calls of all of them.
+ * without anybody's help. Rank 0 is that worker; one thread makes the calls of all of them. The
+ * argument is the network, shared memory by default.
  */
 #include <errno.h>
 #include <poll.h>
@@ -19,6 +20,7 @@
 #define CALLS "PKLAOW" /* call() says which they are */
 #define LENGTH 4       /* of an order */
 
+static const struct mst_transport *transport = &mst_shm;
 static struct test_job job;
 static struct test_worker worker[TEST_JOB_WORKERS];
 static struct muster *handle[TEST_JOB_WORKERS];
@@ -163,7 +165,7 @@ static void open_job(const char *policy, enum muster_owner owner)
 	const char *own = owner == MUSTER_SERVERS_OWN ? "servers" : "workers";
 	pthread_t thread[TEST_JOB_WORKERS];
 
-	test_job_open(&job, &mst_shm,
+	test_job_open(&job, transport,
 		      (const char *const[]){ "policy", policy, "owner", own, "slots", "3", NULL });
 	for (uint32_t r = 0; r < TEST_JOB_WORKERS; r++) {
 		worker[r] = (struct test_worker){ .test_job = &job, .rank = r, .owner = owner };
@@ -239,7 +241,9 @@ static CU_TestInfo cases[] = {
 	CU_TEST_INFO_NULL,
 };
 
-int main(void)
+int main(int argc, char **argv)
 {
+	if (argc > 1)
+		transport = mst_transport_find(argv[1]);
 	return ut_main("orders of calls", cases);
 }
