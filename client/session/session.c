@@ -163,8 +163,9 @@ static void find_origins(struct mst_client_session *s)
 	int rc = mst_origins_own(&s->settings->fabric, &s->origins);
 
 	if (rc != 0)
-		mst_warn("cannot list the addresses of this host (%s): servers let in no link over "
-			 "RDMA from here; name those of the data network with MUSTER_DATA_ADDRESS",
+		mst_warn("cannot list the addresses of this host (%s): over RDMA and TCP "
+			 "servers let in links from that of the control connection alone; name "
+			 "those of the data network with MUSTER_DATA_ADDRESS",
 			 strerror(-rc));
 }
 

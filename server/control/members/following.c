@@ -111,8 +111,9 @@ static void find_origins(const struct mst_following *f, struct mst_origins *out)
 	int rc = mst_origins_own(&f->base->job.terms.fabric, out);
 
 	if (rc != 0)
-		mst_warn("cannot list the addresses of this host (%s): the leader lets in no link "
-			 "over RDMA from here; name those of the data network with --data-address",
+		mst_warn("cannot list the addresses of this host (%s): over RDMA and TCP the "
+			 "leader lets in links from that of the control connection alone; name "
+			 "those of the data network with --data-address",
 			 strerror(-rc));
 }
 
