@@ -117,8 +117,12 @@ class Host:
             os.close(go_w)
             os.close(ready)
             os.waitpid(child, 0)
-        ip(["link set lo up", f"address add {self.address}/24 dev eth0", "link set eth0 up"],
-           self.enter)
+        try:
+            ip(["link set lo up", f"address add {self.address}/24 dev eth0", "link set eth0 up"],
+               self.enter)
+        except subprocess.SubprocessError:
+            raise Unavailable(f"no process can enter {self.name}: is this root directory not that "
+                              "of the mount namespace (chroot)?") from None
 
     def make(self, ready, go):
         call("unshare", OWN)

@@ -317,6 +317,23 @@ def slow_link(a):
                 job.proven()
 
 
+def loss(a):
+    """Frames are lost, late and overtaken, where this kernel can do that: nobody is lost for it."""
+    with Network(4) as hosts:
+        if not all(h.shape("netem delay 20ms reorder 25% 50% loss 0.5%") for h in hosts.hosts):
+            print("skipped: this kernel loses nothing (sch_netem); tests/vm/tcp.py has the same")
+            sys.exit(77)
+        with Job(a, hosts, "-n", "3", "--policy", "backup:2", "--commits", "40", "--servers",
+                 "2") as job:
+            job.elems = 20001
+            job.join(3)
+            job.work_all(3)
+            job.settle()
+            lost = re.findall(r".*(?:is gone|was silent|is lost).*", job.all_said())
+            job.must(f"nobody is lost: {lost}", not lost)
+            job.proven()
+
+
 def certificates(a):
     """Every role proves itself over the network: servers, workers, an operator and an observer. Who
     has none, or one of another role, is refused."""
@@ -448,8 +465,8 @@ def nothing_is_left(a):
 
 CASES = cases(exact_one_server, exact_two_servers, exact_three_servers, digits, late_follower,
               rejoin, state_transfer, worker_host_cut, server_host_cut, server_line_cut,
-              stands_still, slow_reader, slow_link, certificates, flat_a_hundred, flat_a_thousand,
-              nothing_is_left)
+              stands_still, slow_reader, slow_link, loss, certificates, flat_a_hundred,
+              flat_a_thousand, nothing_is_left)
 if __name__ == "__main__":
     # CMake has the two that need more, or take long.
     main(CASES, "musterd", "worker", "muster", "transfer", "digits",
