@@ -53,7 +53,18 @@ def steps(lib, meter, elems, workers):
         tag += 1
 
 
+def enter_namespace(rank):
+    """BENCH_NETNS, the beginning of the paths of network namespaces: the worker's is w and rank."""
+    prefix = os.environ.get("BENCH_NETNS")
+    if prefix is None:
+        return
+    with open(f"{prefix}w{rank}", encoding="utf-8") as file:
+        if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), 0) != 0:
+            raise OSError(ctypes.get_errno(), "setns")
+
+
 def worker(lib, argv, rank, options):
+    enter_namespace(rank)
     meter, _words = meter_open(lib, argv)
     if not meter or lib.meter_join(meter, rank) != 0:
         return 2

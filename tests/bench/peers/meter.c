@@ -2,6 +2,7 @@
 /* One file, mapped by all workers of a run: where they meet, and a row of times per step. */
 #include "tests/bench/peers/meter.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -30,9 +32,12 @@ struct shared {
 	_Atomic uint32_t meetings; /* its release publishes `go` and what the others have noted */
 	_Atomic uint32_t left;
 	_Atomic uint64_t wrong, checked;
-	uint32_t go;       /* written by the last to arrive */
-	uint64_t begun_ns; /* of the first step that counts; likewise */
-	uint64_t ns[];     /* [step][worker] */
+	_Atomic uint64_t workers_cpu_ns; /* of all workers, between calls and results that count */
+	uint32_t go;                     /* written by the last to arrive */
+	uint64_t begun_ns;               /* of the first step that counts; likewise */
+	pid_t server;                    /* the process whose name was given; 0: none is found */
+	uint64_t server_cpu_ns[2]; /* of its own, when the first step that counts begins, and now */
+	uint64_t ns[];             /* [step][worker] */
 };
 
 struct meter {
@@ -40,7 +45,7 @@ struct meter {
 	struct shared *shared;
 	size_t len;
 	uint32_t rank, step;
-	uint64_t begun_ns;
+	uint64_t begun_ns, cpu_ns;
 };
 
 /* --- the command line ----------------------------------------------------------------------- */
@@ -56,6 +61,8 @@ static const struct option options[] = {
 	{ "seconds", required_argument, NULL, 't' },
 	{ "delay-ms", required_argument, NULL, 'd' },
 	{ "fill", required_argument, NULL, 'l' },
+	{ "server", required_argument, NULL, 'v' },
+	{ "owner", required_argument, NULL, 'o' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -89,6 +96,12 @@ static bool take(struct meter_course *c, int letter)
 	case 'l':
 		c->fill = optarg;
 		return true;
+	case 'v':
+		c->server = optarg;
+		return true;
+	case 'o':
+		c->owner = optarg;
+		return true;
 	case 'd':
 		c->delay_ms = (uint32_t)strtoul(optarg, NULL, 10);
 		return true;
@@ -118,11 +131,14 @@ struct meter *meter_open(int argc, char **argv)
 	optind = 1; /* there may have been another meter */
 	while (good && (letter = getopt_long(argc, argv, "", options, NULL)) != -1)
 		good = take(&m->course, letter);
+	if (good && m->course.owner == NULL)
+		m->course.owner = m->course.delay_ms > 0 ? "servers" : "workers";
 	if (good && is_sound(&m->course))
 		return m;
 	fprintf(stderr, "usage: --file FILE --workers 1..64 --elems N --steps N [--warmup N]"
 			" [--seconds S] [--delay-ms MS] [--peer NAME]"
-			" [--buffers slot|own] [--fill all|marks]\n");
+			" [--buffers slot|own] [--fill all|marks] [--server NAME]"
+			" [--owner servers|workers]\n");
 	free(m);
 	return NULL;
 }
@@ -268,6 +284,61 @@ uint64_t meter_wrong(const struct meter *m)
 	return atomic_load_explicit(&m->shared->wrong, memory_order_relaxed);
 }
 
+/* --- processor time -------------------------------------------------------------------------- */
+
+static uint64_t cpu_of(clockid_t clock)
+{
+	struct timespec t = { 0 };
+
+	(void)clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * MST_SECOND + (uint64_t)t.tv_nsec;
+}
+
+static bool is_called(const char *pid, const char *name)
+{
+	char path[64], comm[64] = "";
+
+	snprintf(path, sizeof(path), "/proc/%.20s/comm", pid);
+	FILE *file = fopen(path, "re");
+	if (file == NULL)
+		return false;
+	(void)!fgets(comm, sizeof(comm), file);
+	fclose(file);
+	comm[strcspn(comm, "\n")] = '\0';
+	return strcmp(comm, name) == 0;
+}
+
+/* In this session, which is one run of the comparison. */
+static pid_t find_server(const char *name)
+{
+	DIR *proc = name != NULL ? opendir("/proc") : NULL;
+	pid_t found = 0;
+
+	for (struct dirent *e; proc != NULL && found == 0 && (e = readdir(proc)) != NULL;) {
+		pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
+		if (pid > 0 && getsid(pid) == getsid(0) && is_called(e->d_name, name))
+			found = pid;
+	}
+	if (proc != NULL)
+		closedir(proc);
+	return found;
+}
+
+static void note_server(const struct meter *m)
+{
+	struct shared *s = m->shared;
+	bool first = m->step <= m->course.warmup;
+	clockid_t clock;
+
+	if (first && s->server == 0)
+		s->server = find_server(m->course.server);
+	if (s->server == 0 || clock_getcpuclockid(s->server, &clock) != 0)
+		return;
+	s->server_cpu_ns[1] = cpu_of(clock);
+	if (first)
+		s->server_cpu_ns[0] = s->server_cpu_ns[1];
+}
+
 /* --- steps ---------------------------------------------------------------------------------- */
 
 static bool is_delayed(const struct meter *m)
@@ -296,6 +367,7 @@ static void decide_to_go(const struct meter *m)
 
 	if (m->step <= m->course.warmup)
 		m->shared->begun_ns = now;
+	note_server(m);
 	m->shared->go = !is_enough(m, now);
 }
 
@@ -337,6 +409,7 @@ bool meter_next(struct meter *m)
 		meet(m, decide_to_go);
 		go = m->shared->go;
 	}
+	m->cpu_ns = cpu_of(CLOCK_PROCESS_CPUTIME_ID);
 	m->begun_ns = mst_now_ns();
 	return go;
 }
@@ -346,8 +419,11 @@ void meter_done(struct meter *m)
 	const struct meter_course *c = &m->course;
 	uint64_t took = mst_now_ns() - m->begun_ns;
 
-	if (!is_delayed(m) && m->step >= c->warmup)
+	if (!is_delayed(m) && m->step >= c->warmup) {
+		uint64_t cpu_ns = cpu_of(CLOCK_PROCESS_CPUTIME_ID) - m->cpu_ns;
 		m->shared->ns[(size_t)(m->step - c->warmup) * c->workers + m->rank] = took;
+		atomic_fetch_add_explicit(&m->shared->workers_cpu_ns, cpu_ns, memory_order_relaxed);
+	}
 	m->step++;
 }
 
@@ -409,6 +485,9 @@ static void print(struct meter *m)
 	printf(",\"min_us\":%.3f,\"p50_us\":%.3f,\"p99_us\":%.3f,\"max_us\":%.3f",
 	       quantile_us(m, steps, 0), quantile_us(m, steps, 50), quantile_us(m, steps, 99),
 	       quantile_us(m, steps, 100));
+	printf(",\"workers_cpu_us\":%.3f,\"server_cpu_us\":%.3f",
+	       (double)atomic_load(&m->shared->workers_cpu_ns) / 1e3 / steps,
+	       (double)(m->shared->server_cpu_ns[1] - m->shared->server_cpu_ns[0]) / 1e3 / steps);
 	printf(",\"checked\":%" PRIu64 ",\"wrong\":%" PRIu64 ",\"cpus\":%d}\n",
 	       atomic_load(&m->shared->checked), meter_wrong(m), cpu_count());
 	fflush(stdout);

@@ -34,6 +34,8 @@ struct meter_course {
 	const char *peer;    /* the name under which it is reported */
 	const char *buffers; /* muster: slot or own; else own */
 	const char *fill;    /* all or marks */
+	const char *owner;   /* muster: servers (the default if a rank is delayed) or workers */
+	const char *server;  /* a process of this session, whose processor time is told; or NULL */
 	uint32_t workers, steps, warmup, delay_ms;
 	uint64_t elems;
 	double seconds; /* enough measured, unless a rank is delayed; 5 steps in any case */

@@ -4,7 +4,7 @@
  * compare.py through `muster run`, see meter.h for the options.
  *
  * Workers own: a result is the mean of the step, every worker gets every version. Servers own
- * (where a rank is delayed: whoever is behind gets the newest at once): a result is what is left
+ * (mostly where a rank is delayed: whoever is behind gets the newest at once): a result is what is left
  * of the start after all steps, with sgd:lr=1,momentum=0, so the difference of two is checked.
  */
 #include <errno.h>
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 		return 2;
 	w.elems = meter_course(w.meter)->elems;
 	w.own_buffers = strcmp(meter_course(w.meter)->buffers, "own") == 0;
-	w.servers_own = meter_course(w.meter)->delay_ms > 0;
+	w.servers_own = strcmp(meter_course(w.meter)->owner, "servers") == 0;
 	int rc = run(&w);
 	int status = meter_close(w.meter);
 	muster_close(w.m);
