@@ -262,7 +262,8 @@ static bool post_waiting(struct mst_queue *q)
 	if (!q->open || !q->up)
 		return true;
 	/* Credits go before what may make the peer use them. */
-	if ((q->owing || owes_credit(q)) && room(q, 0) > 0)
+	bool rides = q->rides && q->head != q->tail && q->polled != q->told;
+	if ((q->owing || owes_credit(q) || rides) && room(q, 0) > 0)
 		add_credit(q);
 	while (q->head != q->tail && add_entry(q, &q->entry[q->head & q->mask]))
 		q->head++;

@@ -12,8 +12,8 @@
  *
  * Immediates need a receive that the peer has posted, so there are as many as credits. What was
  * polled is counted in the peer's credit word by a plain write: when half of the credits are used
- * up, with the next put if there is one, and in any case before this end sleeps. It is a monotone
- * counter that guards nothing of this end.
+ * up, with the next put if there is one, and in any case when this end comes to rest. It is a
+ * monotone counter that guards nothing of this end.
  *
  * Invariant: the writes of one rail complete in order, so a counter says all: `completed` is the
  * number of the last that is known to have completed.
@@ -111,6 +111,7 @@ struct mst_queue {
 	size_t word_at;
 	size_t cut[2]; /* no piece goes across these places of the peer's memory; 0: none */
 	bool ordered;  /* plain writes of a rail are in the peer's memory in their order */
+	bool rides;    /* with a put the credit word costs next to nothing: each brings it along */
 	bool up;       /* the link is attached, and has not ended */
 	bool open;     /* it is known on all rails where the peer's inbound region is */
 

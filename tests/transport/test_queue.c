@@ -228,6 +228,27 @@ static void credits_go_back_when_half_are_used(void)
 	mst_queue_fini(&q);
 }
 
+static void credits_ride_with_a_put_where_that_is_cheap(void)
+{
+	struct mst_queue q = queue_of(1, 64);
+	struct mst_put put = put_at(0, 8);
+
+	q.polled = 1;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT_EQUAL(words_written(), 0);
+	q.rides = true;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	CU_ASSERT_EQUAL(words_written(), 1);
+	CU_ASSERT_EQUAL(written[1].offset, peer_bytes); /* before the put */
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
+	mst_queue_return(&q); /* there is nothing left to return */
+	CU_ASSERT_EQUAL(words_written(), 1);
+	q.polled = 2;
+	mst_queue_settle(&q); /* nothing is put */
+	CU_ASSERT_EQUAL(words_written(), 1);
+	mst_queue_fini(&q);
+}
+
 /* Where writes may pass each other the last one may have been passed by the one before. */
 static void credits_are_told_twice_without_order(void)
 {
@@ -536,6 +557,8 @@ static CU_TestInfo cases[] = {
 	{ "credits are what the peer says", credits_are_what_the_peer_says },
 	{ "credits go back when half are used", credits_go_back_when_half_are_used },
 	{ "credits are told twice without order", credits_are_told_twice_without_order },
+	{ "credits ride with a put where that is cheap",
+	  credits_ride_with_a_put_where_that_is_cheap },
 	{ "sent is told when all rails are through", sent_is_told_when_all_rails_are_through },
 	{ "what finds no room waits", what_finds_no_room_waits },
 	{ "nothing is written before the peer's memory is known",

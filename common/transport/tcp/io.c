@@ -22,6 +22,11 @@
 #include "common/transport/tcp/tcp.h"
 
 #define EVENTS 64
+/* How long the thread of a shared io rests before it looks again who does the work. */
+#define REST_MIN_NS MST_MS
+#define REST_MAX_NS (4 * MST_MS)
+/* So much of a shared io's the net's thread sends itself, before it goes on. */
+#define AT_ONCE_BYTES ((size_t)64 << 10)
 
 /* ---- steps ---- */
 
@@ -56,11 +61,11 @@ static void look(struct mst_tcp_io *io)
 		mst_tcp_link_look(io->links[i], now_ns);
 }
 
-bool mst_tcp_io_step(struct mst_tcp_io *io)
+static bool step(struct mst_tcp_io *io)
 {
 	bool more = false;
 
-	/* Acquire: pairs with the release in mst_tcp_io_call(). */
+	/* Acquire: pairs with the release in call(). */
 	(void)atomic_exchange_explicit(&io->called, false, memory_order_acquire);
 	/* Acquire: pairs with the release in step_own() of net.c. */
 	(void)atomic_load_explicit(&io->net->polls, memory_order_acquire);
@@ -72,6 +77,21 @@ bool mst_tcp_io_step(struct mst_tcp_io *io)
 		io->news |= l->io_news;
 		l->io_news = false;
 	}
+	return more;
+}
+
+bool mst_tcp_io_step(struct mst_tcp_io *io)
+{
+	if (io->own)
+		return step(io);
+	if (!io->shared)
+		return false;
+	io->net->passed = pthread_mutex_trylock(&io->work) != 0;
+	if (io->net->passed)
+		return false;
+	bool more = step(io);
+	io->news = false; /* it is this thread's */
+	pthread_mutex_unlock(&io->work);
 	return more;
 }
 
@@ -103,7 +123,7 @@ static void sleep_until_called(struct mst_tcp_io *io)
 	uint64_t look_ns = mst_tcp_look_ns(io->net->fabric.link_timeout_ns);
 
 	atomic_store_explicit(&io->asleep, true, memory_order_relaxed);
-	/* Pairs with the fence in mst_tcp_io_call(). */
+	/* Pairs with the fence in call(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&io->called, memory_order_relaxed) &&
 	    !atomic_load_explicit(&io->stop, memory_order_relaxed))
@@ -111,19 +131,74 @@ static void sleep_until_called(struct mst_tcp_io *io)
 	atomic_store_explicit(&io->asleep, false, memory_order_relaxed);
 }
 
+/* Does the net's thread do the work? It has polled since the last look, or waits for what comes. */
+static bool is_stood_in_for(struct mst_tcp_io *io)
+{
+	if (!io->shared || atomic_load_explicit(&io->called, memory_order_relaxed))
+		return false;
+	/* Pairs with the fence in sleep_until() of net.c: if that thread passed because this one
+	 * was in a step, it is seen to be asleep. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&io->net->waits, memory_order_relaxed))
+		return true;
+	if (atomic_load_explicit(&io->net->asleep, memory_order_relaxed))
+		return false;
+	uint64_t polls = atomic_load_explicit(&io->net->polls, memory_order_relaxed);
+	bool polled = polls != io->polls;
+	io->polls = polls;
+	return polled && mst_now_ns() >= io->kept_ns;
+}
+
+/* Until it is called. The longer the net's thread has done the work, the longer it may have been
+ * away before that is noticed. */
+static void rest(struct mst_tcp_io *io)
+{
+	struct pollfd pfd = { .fd = io->notify_fd, .events = POLLIN };
+	uint64_t count;
+
+	atomic_store_explicit(&io->asleep, true, memory_order_relaxed);
+	/* Pairs with the fence in call(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (!atomic_load_explicit(&io->called, memory_order_relaxed) &&
+	    !atomic_load_explicit(&io->stop, memory_order_relaxed) &&
+	    poll(&pfd, 1, (int)(io->rest_ns / MST_MS)) > 0)
+		(void)!read(io->notify_fd, &count, sizeof(count));
+	atomic_store_explicit(&io->asleep, false, memory_order_relaxed);
+	if (io->rest_ns < REST_MAX_NS)
+		io->rest_ns *= 2;
+}
+
+/* Return: there is more to do at once. */
+static bool step_as_thread(struct mst_tcp_io *io)
+{
+	/* Relaxed: only that it was called is of interest. */
+	bool called = atomic_load_explicit(&io->called, memory_order_relaxed);
+
+	lock_next(io);
+	bool more = step(io), news = io->news;
+	io->news = false;
+	unlock(io);
+	if (news)
+		mst_tcp_net_notify(io->net);
+	io->rest_ns = REST_MIN_NS;
+	if (called || more)
+		io->kept_ns = mst_now_ns() + REST_MIN_NS;
+	return more;
+}
+
 static void *work(void *arg)
 {
 	struct mst_tcp_io *io = arg;
+	bool more = false;
 
 	/* Relaxed: it is joined after that. */
 	while (!atomic_load_explicit(&io->stop, memory_order_relaxed)) {
-		lock_next(io);
-		bool more = mst_tcp_io_step(io), news = io->news;
-		io->news = false;
-		unlock(io);
-		if (news)
-			mst_tcp_net_notify(io->net);
-		if (!more)
+		if (!more && is_stood_in_for(io)) {
+			rest(io);
+			continue;
+		}
+		more = step_as_thread(io);
+		if (!more && !is_stood_in_for(io))
 			sleep_until_called(io);
 	}
 	return NULL;
@@ -172,6 +247,8 @@ int mst_tcp_io_open(struct mst_tcp_io *io, struct mst_tcp_net *net, bool own,
 {
 	io->net = net;
 	io->own = own;
+	io->shared = !own && net->fabric.io_threads == 1;
+	io->rest_ns = REST_MIN_NS;
 	io->epoll = io->notify_fd = -1;
 	if (!own) {
 		pthread_mutex_init(&io->turn, NULL);
@@ -219,6 +296,7 @@ void mst_tcp_io_disown(struct mst_tcp_io *io)
 	io->link_count = 0;
 	io->started = false;
 	io->own = true;
+	io->shared = false;
 }
 
 /* ---- links ---- */
@@ -258,16 +336,38 @@ void mst_tcp_io_notify(const struct mst_tcp_io *io)
 	(void)written; /* a full counter has rung already */
 }
 
-void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l)
+static void call(struct mst_tcp_io *io)
 {
-	if (io == NULL || io->own) {
-		(void)mst_tcp_link_send(l);
-		return;
-	}
-	/* Release: pairs with the acquire in mst_tcp_io_step(). The fence pairs with that in
-	 * sleep_until_called(). */
+	/* Release: pairs with the acquire in step(). The fence pairs with those in
+	 * sleep_until_called() and rest(). */
 	atomic_store_explicit(&io->called, true, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&io->asleep, memory_order_relaxed))
 		mst_tcp_io_notify(io);
+}
+
+/* Return: nothing is left that the kernel would take. */
+static bool send_at_once(struct mst_tcp_io *io, struct mst_tcp_link *l)
+{
+	if (!io->shared || l->composed_bytes > AT_ONCE_BYTES ||
+	    pthread_mutex_trylock(&io->work) != 0)
+		return false;
+	bool more = l->writable && mst_tcp_link_send(l);
+	pthread_mutex_unlock(&io->work);
+	return !more;
+}
+
+void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l)
+{
+	if (io == NULL || io->own)
+		(void)mst_tcp_link_send(l);
+	else if (!send_at_once(io, l))
+		call(io);
+	l->composed_bytes = 0;
+}
+
+void mst_tcp_io_leave(struct mst_tcp_io *io)
+{
+	if (io->shared)
+		call(io);
 }

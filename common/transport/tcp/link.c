@@ -140,7 +140,7 @@ static int make_queue(struct mst_tcp_link *l, struct mst_region *published)
 	q->out_word = &l->out_word;
 	q->in_credits = l->connector ? lanes->down_credits : lanes->up_credits;
 	q->out_credits = l->connector ? lanes->up_credits : lanes->down_credits;
-	q->ordered = q->open = true;
+	q->ordered = q->rides = q->open = true;
 	q->rail_count = 1;
 	int rc = mst_queue_rail_init(q, 0, MST_TCP_SENDS);
 	return rc != 0 ? rc : mst_queue_init(q);

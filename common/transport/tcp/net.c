@@ -14,6 +14,9 @@
 #include "common/base/clock.h"
 #include "common/transport/tcp/tcp.h"
 
+/* Who has slept for so long is at rest. */
+#define AWAKE_NS MST_MS
+
 /* ---- opening and closing ---- */
 
 static void net_close(struct mst_net *n)
@@ -90,6 +93,7 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct 
 		return -ENOMEM;
 	net->net.ops = &mst_tcp;
 	net->cfg = *cfg;
+	net->cfg.spin_pauses = 0; /* each look asks the kernel, which takes as long as a yield */
 	net->fabric = cfg->fabric != NULL ? *cfg->fabric : usual;
 	net->cfg.fabric = &net->fabric;
 	int rc = check_fabric(&net->fabric, why);
@@ -182,13 +186,19 @@ static void net_disown(struct mst_net *n)
 
 /* ---- looking ---- */
 
-/* Receives and sends, where that is this thread's. */
+/* The last io is the own one, or of the only thread, or of one of several. */
+static struct mst_tcp_io *last_io(struct mst_tcp_net *net)
+{
+	return &net->io[net->io_count - 1];
+}
+
+/* Receives and sends, where this thread may. */
 static void step_own(struct mst_tcp_net *net)
 {
 	/* Release: pairs with the acquire in mst_tcp_io_step(). What the owner has read of inbound
 	 * regions it has read before a peer, who learned of it in some way, writes there again. */
 	atomic_fetch_add_explicit(&net->polls, 1, memory_order_release);
-	net->more = net->io_count == 1 && mst_tcp_io_step(&net->io[0]);
+	net->more = mst_tcp_io_step(last_io(net));
 }
 
 static bool any_has_work(const struct mst_tcp_net *net)
@@ -240,28 +250,36 @@ static bool has_work(void *n)
 
 /* ---- waiting ---- */
 
-static void prepare_for_sleep(struct mst_tcp_net *net)
+/* A frame that only returns credits would wake the peer, and a put that is about to come brings
+ * them along. So they are returned when it has not come. */
+static void prepare_for_sleep(struct mst_tcp_net *net, bool at_rest)
 {
 	for (uint32_t i = 0; i < net->link_count; i++) {
 		mst_queue_flush(&net->links[i]->queue);
-		mst_queue_return(&net->links[i]->queue);
+		if (at_rest)
+			mst_queue_return(&net->links[i]->queue);
 	}
 }
 
-/* Sleeps until the descriptor is readable. What makes it so is taken by the next step. 0;
+/* Sleeps until a descriptor is readable. What makes it so is taken by the next step. 0;
  * -EINTR. */
 static int nap(struct mst_tcp_net *net, uint64_t deadline_ns)
 {
-	struct pollfd pfd = { .fd = net->io[0].epoll, .events = POLLIN };
+	struct pollfd pfd[] = { { .fd = net->io[0].epoll, .events = POLLIN },
+				{ .fd = last_io(net)->epoll, .events = POLLIN } };
 	uint64_t left_ns = mst_left_ns(deadline_ns), most_ns = mst_spin_look_ns(&net->cfg);
+	bool shared = last_io(net)->shared && !net->passed;
 
 	/* Somebody has to look whether peers are alive. */
-	if (net->io_count == 1 && net->link_count > 0 &&
+	if (net->io_count <= 2 && net->link_count > 0 &&
 	    most_ns > mst_tcp_look_ns(net->fabric.link_timeout_ns))
 		most_ns = mst_tcp_look_ns(net->fabric.link_timeout_ns);
 	if (left_ns > most_ns)
 		left_ns = most_ns;
-	int ready = poll(&pfd, 1, (int)((left_ns + MST_MS - 1) / MST_MS));
+	/* Relaxed: whoever sees it late has done work that this thread would have done. */
+	atomic_store_explicit(&net->waits, shared, memory_order_relaxed);
+	int ready = poll(pfd, shared ? 2 : 1, (int)((left_ns + MST_MS - 1) / MST_MS));
+	atomic_store_explicit(&net->waits, false, memory_order_relaxed);
 	return ready < 0 && errno == EINTR ? -EINTR : 0;
 }
 
@@ -274,18 +292,21 @@ static void hush(const struct mst_tcp_net *net)
 
 static int sleep_until(struct mst_tcp_net *net, uint64_t deadline_ns)
 {
+	bool at_rest = false;
 	int rc = 0;
 
 	while (rc == 0) {
 		hush(net);
-		prepare_for_sleep(net);
+		prepare_for_sleep(net, at_rest);
 		/* Pairs with the fences in mst_tcp_net_notify() and mst_tcp_net_wake(): what came
 		 * before them is found by this look, and who comes later rings. */
 		atomic_thread_fence(memory_order_seq_cst);
 		if (has_work(net) || mst_left_ns(deadline_ns) == 0)
 			break;
+		uint64_t rest_ns = mst_deadline_ns(AWAKE_NS);
 		if (!net->more)
-			rc = nap(net, deadline_ns);
+			rc = nap(net, at_rest || deadline_ns < rest_ns ? deadline_ns : rest_ns);
+		at_rest = true;
 	}
 	return rc;
 }
@@ -304,7 +325,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 		rc = sleep_until(net, deadline_ns < look_ns ? deadline_ns : look_ns);
 		atomic_store_explicit(&net->asleep, false, memory_order_relaxed);
 	} else if (!any_has_work(net)) {
-		prepare_for_sleep(net); /* there was no time left for it */
+		prepare_for_sleep(net, true); /* there was no time left for it */
 	}
 	/* Acquire: pairs with the store in mst_tcp_net_wake(); what its caller did is visible. */
 	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
@@ -336,10 +357,11 @@ static int net_arm(struct mst_net *n)
 
 	hush(net);
 	step_own(net);
+	mst_tcp_io_leave(last_io(net));
 	/* Acquire: pairs with the store in mst_tcp_net_wake(). */
 	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
 	atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
-	prepare_for_sleep(net);
+	prepare_for_sleep(net, true);
 	/* Pairs with the fence in mst_tcp_net_notify(). The caller's look, which comes next, finds
 	 * what the io has told before. */
 	atomic_thread_fence(memory_order_seq_cst);

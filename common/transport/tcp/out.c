@@ -160,6 +160,7 @@ static void queue_write(struct mst_queue *q, uint32_t rail, const struct mst_que
 	if (out.frame.length <= MST_TCP_SMALL_BYTES)
 		load_small(out.small, w->src, out.frame.length);
 	(void)mst_spsc_push(l->writes, &out);
+	l->composed_bytes += out.frame.length;
 	l->composed_any = true;
 }
 

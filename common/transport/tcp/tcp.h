@@ -134,7 +134,7 @@ static inline uint64_t mst_tcp_look_ns(uint64_t dead_ns)
 /* ---- in.c: what the peer sends ---- */
 
 /* What is read beyond a payload: headers, and payloads that are small. */
-#define MST_TCP_STASH_BYTES 4096u
+#define MST_TCP_STASH_BYTES 8192u
 /* Payloads of so many bytes are stored in whole words, once all of them are here. */
 #define MST_TCP_SMALL_BYTES 64u
 
@@ -203,6 +203,7 @@ struct mst_tcp_io {
 	int epoll;     /* of the links, and of */
 	int notify_fd; /* an eventfd that ends a sleep */
 	bool own;      /* the net's thread takes the steps */
+	bool shared;   /* whoever has time does: the net's thread while it polls, else the io's */
 	bool started;
 	pthread_t thread;
 	/* A step holds `work`. A thread that wants it next waits at `turn`, so that the steps of a
@@ -211,6 +212,8 @@ struct mst_tcp_io {
 	_Atomic bool stop, asleep;
 	_Atomic bool called; /* there is something to send */
 	bool news;           /* for the net's thread */
+	uint64_t polls;      /* of the net, as its own thread saw them last */
+	uint64_t rest_ns, kept_ns;
 	uint64_t looked_ns;
 	uint32_t link_count;
 	struct mst_tcp_link **links;
@@ -227,8 +230,12 @@ int mst_tcp_io_add(struct mst_tcp_io *io, struct mst_tcp_link *l);
 void mst_tcp_io_remove(struct mst_tcp_io *io, struct mst_tcp_link *l);
 /* Net's thread: the link has something to send. */
 void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l);
-/* A step of the net's own. Return: there is more to do at once. */
+/* Net's thread: a step of its own, or of a shared one that is not in a step just now; of others
+ * nothing, and nothing of a shared one that is (net->passed). Return: there is more to do at
+ * once. */
 bool mst_tcp_io_step(struct mst_tcp_io *io);
+/* Net's thread: from now on it neither polls nor waits for a while. */
+void mst_tcp_io_leave(struct mst_tcp_io *io);
 void mst_tcp_io_notify(const struct mst_tcp_io *io);
 /* An io without links has been notified, and that has been noticed. */
 void mst_tcp_io_hush(const struct mst_tcp_io *io);
@@ -252,7 +259,8 @@ struct mst_tcp_link {
 	int error;     /* what has ended it */
 	uint32_t idle; /* polls in a row that found nothing */
 	struct mst_queue queue;
-	bool composed_any;     /* writes that the io has not been told of */
+	size_t composed_bytes; /* in writes that the io has not been told of */
+	bool composed_any;     /* there are such writes */
 	struct mst_tcp_io *io; /* that has it; NULL: the net's thread does what an io would */
 
 	/* The io: */
@@ -320,6 +328,8 @@ struct mst_tcp_net {
 	struct mst_tcp_memory published;
 	struct mst_region versions; /* the same, as what it is sent from */
 	_Atomic bool woken, asleep;
+	_Atomic bool waits; /* asleep, and what comes for a shared io ends that */
+	bool passed;        /* the io was in a step, when this thread would have taken one */
 	_Atomic uint64_t polls;
 	uint32_t io_count;     /* 1, and one for each thread */
 	struct mst_tcp_io *io; /* the first is the net's own; it has links if there is no other */
