@@ -26,7 +26,7 @@
 #define REST_MIN_NS MST_MS
 #define REST_MAX_NS (4 * MST_MS)
 /* So much of a shared io's the net's thread sends itself, before it goes on. */
-#define AT_ONCE_BYTES ((size_t)64 << 10)
+#define AT_ONCE_BYTES ((size_t)256 << 10)
 
 /* ---- steps ---- */
 

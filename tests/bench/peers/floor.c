@@ -25,7 +25,9 @@
 
 #include "tests/bench/peers/meter.h"
 
-#define LOOKS 200u /* before it sleeps: another process has the core */
+#define LOOKS 200u /* before it sleeps: another process has the core, for a short time */
+#define SHORT_BYTES (64 << 10) /* whoever moves more sleeps at once: another has it for long */
+#define PIECE_BYTES ((size_t)1 << 20)
 
 /* One connection, and how far it is in what is sent or received. */
 struct peer {
@@ -67,8 +69,9 @@ static int enter_worker(const char *prefix, unsigned rank)
 static ssize_t move(struct peer *p, size_t bytes, bool receive)
 {
 	uint8_t *at = (uint8_t *)p->buffer + p->done;
-	ssize_t n = receive ? recv(p->fd, at, bytes - p->done, MSG_DONTWAIT)
-			    : send(p->fd, at, bytes - p->done, MSG_DONTWAIT | MSG_NOSIGNAL);
+	size_t left = bytes - p->done < PIECE_BYTES ? bytes - p->done : PIECE_BYTES;
+	ssize_t n = receive ? recv(p->fd, at, left, MSG_DONTWAIT)
+			    : send(p->fd, at, left, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return 0;
@@ -91,7 +94,7 @@ static int sleep_for(struct peer *peers, unsigned count, size_t bytes, bool rece
 /* All peers send or receive @bytes. Looks, yields, then sleeps. 0; -1. */
 static int move_all(struct peer *peers, unsigned count, size_t bytes, bool receive)
 {
-	unsigned left = count, idle = 0;
+	unsigned left = count, idle = 0, looks = bytes > SHORT_BYTES ? 0 : LOOKS;
 
 	for (unsigned i = 0; i < count; i++)
 		peers[i].done = 0;
@@ -107,9 +110,9 @@ static int move_all(struct peer *peers, unsigned count, size_t bytes, bool recei
 			left -= n > 0 && peers[i].done == bytes;
 		}
 		idle = moved ? 0 : idle + 1;
-		if (idle > LOOKS && sleep_for(peers, count, bytes, receive) != 0)
+		if (idle > looks && sleep_for(peers, count, bytes, receive) != 0)
 			return -1;
-		if (idle > 0)
+		if (idle > 0 && idle <= looks)
 			sched_yield();
 	}
 	return 0;
