@@ -307,8 +307,8 @@ void mst_queue_settle(struct mst_queue *q)
 
 /* ---- put ---- */
 
-/* What is published may lie right behind the outbound region, and be put to where it would be in a
- * longer one. */
+/* What is published may begin right after the outbound region, and be put to where it would be in
+ * a longer one. */
 static bool is_in_outbound(const struct mst_link *link, const struct mst_put *put)
 {
 	return (const uint8_t *)put->src == (const uint8_t *)link->outbound + put->offset &&

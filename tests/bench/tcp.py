@@ -85,7 +85,7 @@ class Apart:
     mpi = muster
 
     def ranks(self, words):
-        """Of a starter that tells its ranks by one of these variables who they are."""
+        """What ranks execute, whose starter tells them by one of two variables who they are."""
         script = (f'exec ip netns exec {self.prefix}w${{MUSTER_RANK:-$OMPI_COMM_WORLD_RANK}} "$@"')
         return ["sh", "-c", script, "sh", *words]
 
@@ -170,7 +170,7 @@ class Rounds:
 # --- what is printed -----------------------------------------------------------------------------
 
 def seconds_a_gib(rounds, name, size, workers):
-    """Of the server's and of all processors' time, for what the workers contribute in a step."""
+    """The server's processor time and that of all, for what the workers contribute in a step."""
     gib = size * workers / GIB
     server = rounds.median(name, "server_cpu_us") / 1e6 / gib
     return server, server + rounds.median(name, "workers_cpu_us") / 1e6 / gib
@@ -269,8 +269,8 @@ def parse(argv):
 def main():
     args = parse(sys.argv[1:])
     load = os.getloadavg()[0]
-    print(f"{len(os.sched_getaffinity(0))} cores, {compare.cpu_model()}, load average {load:.2f} at "
-          f"the start; {args.workers} workers, medians of {args.rounds} rounds; over "
+    print(f"{len(os.sched_getaffinity(0))} cores, {compare.cpu_model()}, load average {load:.2f} "
+          f"at the start; {args.workers} workers, medians of {args.rounds} rounds; over "
           + ("veth and a bridge" if args.veth else "loopback"))
     print("/floor: the floor's time by this one's; /peer: the better peer's by muster's (above 1 "
           "muster is faster)\nserver s, all s: processor seconds for each GiB of gradients")

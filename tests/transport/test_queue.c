@@ -379,16 +379,16 @@ static void a_source_of_a_region_is_lent_until_it_is_through(void)
 }
 
 /* Where the system puts two mappings is its own affair. */
-static void what_is_published_may_lie_behind_the_outbound_region(void)
+static void what_is_published_may_follow_the_outbound_region(void)
 {
-	struct mst_region behind = { .base = outbound + 4096, .bytes = 4096 };
+	struct mst_region next = { .base = outbound + 4096, .bytes = 4096 };
 	struct mst_queue q = queue_of(1, 64);
 	struct mst_put put = put_at(4096, 4096);
 
-	q.published = &behind;
+	q.published = &next;
 	link_.outbound_bytes = 4096;
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 0);
-	CU_ASSERT(count == 1 && written[0].region == &behind && written[0].src == behind.base);
+	CU_ASSERT(count == 1 && written[0].region == &next && written[0].src == next.base);
 	mst_queue_fini(&q);
 }
 
@@ -570,8 +570,8 @@ static CU_TestInfo cases[] = {
 	{ "no piece goes across a cut", no_piece_goes_across_a_cut },
 	{ "a source of a region is lent until it is through",
 	  a_source_of_a_region_is_lent_until_it_is_through },
-	{ "what is published may lie behind the outbound region",
-	  what_is_published_may_lie_behind_the_outbound_region },
+	{ "what is published may follow the outbound region",
+	  what_is_published_may_follow_the_outbound_region },
 	{ "a source outside of its region is refused", a_source_outside_of_its_region_is_refused },
 	{ "a link that ends gives its sources back", a_link_that_ends_gives_its_sources_back },
 	CU_TEST_INFO_NULL,

@@ -6,6 +6,10 @@
  *
  * The net's own io is stepped by the net's thread, and needs no lock. A thread's holds `work`
  * during a step, and sleeps without it: so whoever has it knows that no link is touched meanwhile.
+ *
+ * A shared io is stepped by the net's thread, too, if `work` is free. While that thread polls or
+ * waits the io's rests. It looks now and then whether that is still so, and takes over if not. The
+ * net's thread calls it for what takes long to send.
  */
 #include <errno.h>
 #include <poll.h>

@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 #include "common/transport/tcp/tcp.h"
 
-/* Who has slept for so long is at rest. */
+/* A net's thread that has slept for so long is at rest. */
 #define AWAKE_NS MST_MS
 
 /* ---- opening and closing ---- */

@@ -11,8 +11,11 @@
  * A link has one connection, which carries frames both ways (frame.h). The thread that calls recv()
  * copies: so nothing over TCP is one-sided, and who receives is a choice. Each link belongs to one
  * `io`, which alone touches its connection and its inbound region. With 0 I/O threads that is the
- * net's own thread, inside poll() and wait(); else threads of the net. Either way what an io and
- * the net's thread tell each other goes through rings, which have their size when the link is made.
+ * net's own thread, inside poll() and wait(); with several, threads of the net. The only thread of
+ * a net shares its io with the net's own: that one does the work while it polls or waits, so that a
+ * small put takes no other thread, and the io's thread does while that one computes. Either way
+ * what an io and the net's thread tell each other goes through rings, which have their size when
+ * the link is made.
  *
  * All bytes of a link go through mst_tcp_send() and mst_tcp_receive().
  *

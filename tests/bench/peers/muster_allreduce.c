@@ -4,8 +4,8 @@
  * compare.py through `muster run`, see meter.h for the options.
  *
  * Workers own: a result is the mean of the step, every worker gets every version. Servers own
- * (mostly where a rank is delayed: whoever is behind gets the newest at once): a result is what is left
- * of the start after all steps, with sgd:lr=1,momentum=0, so the difference of two is checked.
+ * (mostly where a rank is delayed: whoever is behind gets the newest at once): a result is what is
+ * left of the start after all steps, with sgd:lr=1,momentum=0, so the difference of two is checked.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -186,6 +186,49 @@ static void an_end_that_does_not_look_for_long_loses_no_link(void)
 	attack_end(&g);
 }
 
+/* ---- an owner that computes ---- */
+
+/* It has just polled, so that its thread was at rest. */
+static void a_thread_receives_while_its_owner_is_away(void)
+{
+	struct mst_net_event ev;
+	struct tcp_attack g;
+	uint64_t word = 7, until_ns = mst_deadline_ns(PATIENCE_NS);
+
+	if (target_fabric.io_threads == 0)
+		return;
+	attack_begin(&g);
+	CU_ASSERT_EQUAL(poll_for(g.target.net, &ev, 1, 10 * MST_MS), 0);
+	send_frame(g.fd, (struct mst_tcp_frame){ .kind = MST_TCP_WRITE, .length = sizeof(word) },
+		   &word);
+	const _Atomic uint64_t *at = g.link->inbound;
+	while (atomic_load(at) != word && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	CU_ASSERT_EQUAL(atomic_load(at), word);
+	attack_end(&g);
+}
+
+/* More than its kernel takes at once. */
+static void a_thread_sends_while_its_owner_is_away(void)
+{
+	static uint8_t bytes[1 << 16];
+	struct tcp_attack g;
+	struct timeval patience = { .tv_sec = PATIENCE_NS / MST_SECOND };
+	size_t got = 0;
+	ssize_t n = 1;
+
+	if (target_fabric.io_threads == 0)
+		return;
+	attack_begin(&g);
+	struct mst_put put = { .src = g.target.net->published, .bytes = MUCH };
+	CU_ASSERT(mst_tcp.put(g.link, &put) >= 0);
+	setsockopt(g.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	for (; n > 0 && got<MUCH; got += n> 0 ? (size_t)n : 0)
+		n = recv(g.fd, bytes, sizeof(bytes), 0);
+	CU_ASSERT(got >= MUCH);
+	attack_end(&g);
+}
+
 /* ---- what is claimed and inherited ---- */
 
 static void a_net_takes_what_it_claims(void)
@@ -251,6 +294,10 @@ int main(int argc, char **argv)
 		{ "the kernel repeats often enough", the_kernel_repeats_often_enough },
 		{ "an end that does not look for long loses no link",
 		  an_end_that_does_not_look_for_long_loses_no_link },
+		{ "a thread receives while its owner is away",
+		  a_thread_receives_while_its_owner_is_away },
+		{ "a thread sends while its owner is away",
+		  a_thread_sends_while_its_owner_is_away },
 		{ "a net takes what it claims", a_net_takes_what_it_claims },
 		{ "a forked child holds no descriptor and ends no link",
 		  a_forked_child_holds_no_descriptor_and_ends_no_link },
