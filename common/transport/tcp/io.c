@@ -370,6 +370,14 @@ void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l)
 	l->composed_bytes = 0;
 }
 
+void mst_tcp_io_catch_up(struct mst_tcp_io *io, struct mst_tcp_link *l)
+{
+	lock_next(io);
+	l->readable = true;
+	(void)mst_tcp_link_step(l);
+	unlock(io);
+}
+
 void mst_tcp_io_leave(struct mst_tcp_io *io)
 {
 	if (io->shared)

@@ -386,11 +386,11 @@ static int put(struct mst_link *link, const struct mst_put *what)
 	if (l->state == MST_TCP_LIVE && !l->io->own)
 		mst_tcp_link_gather(l); /* what has been sent may be written over */
 	int rc = mst_queue_put(&l->queue, what);
-	if (rc != -EAGAIN || !l->io->own)
+	if (rc != -EAGAIN || l->state != MST_TCP_LIVE)
 		return rc;
-	/* Credits may be here, and nobody else receives them. */
-	l->readable = true;
-	(void)mst_tcp_link_step(l);
+	/* Credits may be here, and nobody has received them. */
+	mst_tcp_io_catch_up(l->io, l);
+	mst_tcp_link_gather(l);
 	return mst_queue_put(&l->queue, what);
 }
 

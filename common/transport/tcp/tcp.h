@@ -237,6 +237,8 @@ void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l);
  * nothing, and nothing of a shared one that is (net->passed). Return: there is more to do at
  * once. */
 bool mst_tcp_io_step(struct mst_tcp_io *io);
+/* Net's thread: what has come for the link is taken in now. May wait for a step to end. */
+void mst_tcp_io_catch_up(struct mst_tcp_io *io, struct mst_tcp_link *l);
 /* Net's thread: from now on it neither polls nor waits for a while. */
 void mst_tcp_io_leave(struct mst_tcp_io *io);
 void mst_tcp_io_notify(const struct mst_tcp_io *io);
