@@ -240,6 +240,24 @@ static int stream_new(int fd, struct mst_stream **out)
 	return 0;
 }
 
+int mst_plain_stream_of(int fd, struct mst_stream **out)
+{
+	return stream_new(fd, out);
+}
+
+int mst_plain_listener_of(int fd, struct mst_listener **out)
+{
+	struct mst_listener *l = malloc(sizeof(*l));
+
+	if (l == NULL) {
+		close(fd);
+		return -ENOMEM;
+	}
+	l->fd = fd;
+	*out = l;
+	return 0;
+}
+
 /* Has this caller gone before it was let in? Then the next may be waiting behind it. */
 static bool is_gone(int error)
 {

@@ -85,6 +85,10 @@ static inline const char *mst_stream_no_why(const struct mst_stream *s)
 
 /* Plain streams: TCP. */
 extern const struct mst_stream_ops mst_plain;
+/* Make one of a socket that does not block: one that is connected, and one that listens. The socket
+ * is taken over, also on failure. 0 or -ENOMEM. */
+int mst_plain_stream_of(int fd, struct mst_stream **out);
+int mst_plain_listener_of(int fd, struct mst_listener **out);
 /* TLS 1.3 over mst_plain; both ends show certificates (tls/credentials.h). A listener has a thread
  * that shakes hands, so that accept() gives peers that have proven who they are. */
 extern const struct mst_stream_ops mst_tls;

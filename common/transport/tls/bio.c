@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 static BIO_METHOD *method;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -35,10 +36,33 @@ static int wire_read(BIO *bio, char *data, int len)
 	return (int)got;
 }
 
+int mst_tls_wire_flush(struct mst_tls_wire *w)
+{
+	while (w->out_at < w->out_end) {
+		ssize_t done = mst_plain.send(w->below, w->out + w->out_at, w->out_end - w->out_at);
+		if (done < 0)
+			return (int)done;
+		w->out_at += (size_t)done;
+	}
+	w->out_at = w->out_end = 0;
+	return 0;
+}
+
+/* All or nothing: whoever encrypts has looked for room. */
+static ssize_t keep(struct mst_tls_wire *w, const char *data, size_t len)
+{
+	if (len > MST_TLS_OUT_BYTES - w->out_end)
+		return -EAGAIN;
+	memcpy(w->out + w->out_end, data, len);
+	w->out_end += len;
+	return (ssize_t)len;
+}
+
 static int wire_write(BIO *bio, const char *data, int len)
 {
 	struct mst_tls_wire *w = BIO_get_data(bio);
-	ssize_t done = mst_plain.send(w->below, data, (size_t)len);
+	ssize_t done = w->out != NULL ? keep(w, data, (size_t)len)
+				      : mst_plain.send(w->below, data, (size_t)len);
 
 	BIO_clear_retry_flags(bio);
 	if (done == -EAGAIN)

@@ -19,9 +19,18 @@ struct mst_tls_wire {
 	bool starved; /* the last read found nothing */
 	bool ended;   /* the peer has closed */
 	int error;    /* negative errno of the last read or write that failed; 0: none */
+	/* A channel has MST_TLS_OUT_BYTES for what is encrypted, so that several records go with
+	 * one call; from out_at to out_end the kernel does not have it yet. NULL: it is none. */
+	unsigned char *out;
+	size_t out_at, out_end;
 };
+
+/* Four full records, and room for what the library sends by itself. */
+#define MST_TLS_OUT_BYTES ((size_t)68 << 10)
 
 /* @wire must outlive it. NULL: no memory. */
 BIO *mst_tls_bio_new(struct mst_tls_wire *wire);
+/* Gives the kernel what waits. 0: all of it; -EAGAIN or another -errno. */
+int mst_tls_wire_flush(struct mst_tls_wire *w);
 
 #endif

@@ -169,8 +169,7 @@ static int verify(int is_fine, X509_STORE_CTX *chain)
 	}
 	if (X509_STORE_CTX_get_error_depth(chain) > 0)
 		return 1;
-	uint32_t wanted = peer->must_serve ? (uint32_t)MST_ROLE_SERVER : MST_ROLES_ALL;
-	peer->lacks_role = (peer->principal.roles & wanted) == 0;
+	peer->lacks_role = (peer->principal.roles & peer->believed) == 0;
 	if (peer->lacks_role) {
 		peer->error = X509_V_ERR_APPLICATION_VERIFICATION;
 		X509_STORE_CTX_set_error(chain, peer->error);

@@ -11,7 +11,7 @@
 
 /* What is found out about the peer of a handshake; the application data of its SSL. */
 struct mst_tls_peer {
-	bool must_serve; /* only a server is believed */
+	uint32_t believed; /* roles of which it has to have one */
 	bool lacks_role;
 	int error;                      /* X509_V_ERR_...; X509_V_OK: none */
 	struct mst_principal principal; /* of its certificate, once there is one */

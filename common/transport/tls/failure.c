@@ -27,8 +27,8 @@ static const struct alert {
 	{ SSL_R_SSLV3_ALERT_UNSUPPORTED_CERTIFICATE,
 	  "says that its extended key usage forbids this" },
 	{ SSL_R_SSLV3_ALERT_HANDSHAKE_FAILURE,
-	  "finds no role in it that is believed there (muster:server of a server, any role of "
-	  "others)" },
+	  "finds no role in it that is believed there (muster:server of a server; of others any "
+	  "role, and for data muster:worker)" },
 	{ SSL_R_SSLV3_ALERT_CERTIFICATE_REVOKED, "says that it has been revoked" },
 	{ SSL_R_SSLV3_ALERT_CERTIFICATE_UNKNOWN, "cannot verify it" },
 };
@@ -55,10 +55,16 @@ static void explain_peer(const struct mst_tls_failure *f, struct mst_reason *cla
 
 	mst_roles_text(f->who->principal.roles, roles);
 	mst_tls_verify_clause(f->who->error, f->files->ca, &cause);
-	if (f->who->lacks_role && f->who->must_serve)
+	if (f->who->lacks_role && f->who->believed == MST_ROLE_SERVER)
 		mst_reason_set(clause,
 			       "shows the certificate \"%s\", which has %s and is no server's: a "
 			       "server's names muster:server",
+			       f->who->principal.name, roles);
+	else if (f->who->lacks_role && f->channel)
+		mst_reason_set(clause,
+			       "shows the certificate \"%s\", which has %s and may send no "
+			       "gradients: a worker's names muster:worker, a server's "
+			       "muster:server",
 			       f->who->principal.name, roles);
 	else if (f->who->lacks_role)
 		mst_reason_set(clause,
@@ -74,6 +80,9 @@ static void explain_peer(const struct mst_tls_failure *f, struct mst_reason *cla
 /* The peer speaks no TLS: of a caller, an old muster or one that has no certificates is likely. */
 static const char *plain(const struct mst_tls_failure *f)
 {
+	if (f->channel)
+		return "does not speak TLS on its data port, which this process wants: start "
+		       "both with certificates, or the server with --data-tls off";
 	if (f->serves)
 		return "does not speak TLS, which this server wants: the caller needs --tls-ca, "
 		       "--tls-cert and --tls-key, or MUSTER_TLS_CA, MUSTER_TLS_CERT and "

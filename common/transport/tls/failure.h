@@ -10,6 +10,7 @@
 struct mst_tls_failure {
 	const char *peer; /* its address */
 	bool serves;      /* the peer has called */
+	bool channel;     /* at a data port, or from there */
 	bool shaking;     /* the handshake is not over */
 	const struct mst_tls_files *files;
 	const struct mst_tls_peer *who;

@@ -29,6 +29,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rand.h"
@@ -46,6 +47,7 @@
 
 struct handoff {
 	int fd;
+	uint32_t max;
 	pthread_mutex_t lock; /* of what follows */
 	uint32_t first, count;
 	struct proven {
@@ -55,8 +57,9 @@ struct handoff {
 };
 
 /* Return: 0 or -errno. */
-static int handoff_init(struct handoff *h)
+static int handoff_init(struct handoff *h, uint32_t max)
 {
+	h->max = max;
 	h->first = h->count = 0;
 	h->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->fd < 0)
@@ -100,7 +103,7 @@ static bool handoff_give(struct handoff *h, struct mst_stream *stream, const cha
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&h->lock);
-	bool fits = h->count < HANDOFF_MAX;
+	bool fits = h->count < h->max;
 	if (fits) {
 		struct proven *item = &h->item[(h->first + h->count++) % HANDOFF_MAX];
 		item->stream = stream;
@@ -117,7 +120,7 @@ static bool handoff_give(struct handoff *h, struct mst_stream *stream, const cha
 
 /* Sends an error of this release's protocol, as far as the stream takes it at once. Any release
  * understands it or says that the protocols differ. */
-static void answer_plain(struct mst_stream *below)
+static void send_error(struct mst_stream *below)
 {
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 	unsigned char frame[FRAME_BYTES];
@@ -167,7 +170,11 @@ struct caller {
 };
 
 struct mst_listener {
-	struct mst_listener *port; /* of mst_plain */
+	struct mst_listener *port[MST_CHANNEL_SOCKETS_MAX]; /* of mst_plain */
+	uint32_t ports;
+	bool channels;
+	const void *refusal; /* of channels, to callers that do not speak TLS */
+	size_t refusal_bytes;
 	struct mst_credentials *own;
 	pthread_t thread;
 	atomic_bool stops;
@@ -273,20 +280,25 @@ static void enter(struct mst_listener *l, struct mst_stream *below, const char *
 
 static void hear_port(struct mst_listener *l, bool hears)
 {
-	if (l->deaf == !hears || watch(l, EPOLL_CTL_MOD, mst_plain.listener_fd(l->port),
-				       hears ? EPOLLIN : 0, OF_PORT) != 0)
+	int rc = 0;
+
+	if (l->deaf == !hears)
 		return;
-	l->deaf = !hears;
+	for (uint32_t i = 0; i < l->ports && rc == 0; i++)
+		rc = watch(l, EPOLL_CTL_MOD, mst_plain.listener_fd(l->port[i]), hears ? EPOLLIN : 0,
+			   OF_PORT);
+	if (rc == 0)
+		l->deaf = !hears;
 }
 
-static void take_callers(struct mst_listener *l)
+static void take_callers(struct mst_listener *l, struct mst_listener *port)
 {
 	char peer[HANDOFF_PEER_LEN] = "";
 	struct mst_stream *below;
 	int rc = 0;
 
 	for (int i = 0; i < TAKEN_AT_ONCE && rc == 0; i++) {
-		rc = mst_plain.accept(l->port, &below, peer, sizeof(peer));
+		rc = mst_plain.accept(port, &below, peer, sizeof(peer));
 		if (rc == 0)
 			enter(l, below, peer);
 	}
@@ -308,7 +320,7 @@ static void hand_over(struct mst_listener *l, uint32_t i)
 		c->tls = NULL;
 	else
 		complain(l, "%s has proven who it is, but %u others wait to be heard", c->peer,
-			 HANDOFF_MAX);
+			 l->handoff.max);
 	leave(l, i);
 }
 
@@ -331,13 +343,25 @@ static void shake(struct mst_listener *l, uint32_t i)
 	}
 }
 
+static void answer_plain(const struct mst_listener *l, struct mst_stream *below)
+{
+	if (l->channels)
+		(void)mst_plain.send(below, l->refusal, l->refusal_bytes);
+	else
+		send_error(below);
+}
+
 /* The first byte of a caller tells whether it speaks TLS. One that does not is answered in plain
  * words, which need nothing of what it has sent. */
 static void begin(struct mst_listener *l, uint32_t i)
 {
 	struct caller *c = &l->caller[i];
 	struct mst_tls_begin how = {
-		.below = c->below, .own = l->own, .peer = c->peer, .serves = true
+		.below = c->below,
+		.own = l->own,
+		.peer = c->peer,
+		.serves = true,
+		.channel = l->channels,
 	};
 	unsigned char first = 0;
 	ssize_t got = recv(fd_of(c), &first, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -348,9 +372,9 @@ static void begin(struct mst_listener *l, uint32_t i)
 		complain(l, "%s closed the connection without a word", c->peer);
 		leave(l, i);
 	} else if (first != RECORD_HANDSHAKE) {
-		complain(l, "%s does not speak TLS, which this server wants; it was told so",
-			 c->peer);
-		answer_plain(c->below);
+		complain(l, "%s does not speak TLS%s, which this server wants; it was told so",
+			 c->peer, l->channels ? " at the data port" : "");
+		answer_plain(l, c->below);
 		linger(l, i, mst_now_ns());
 	} else {
 		c->below = NULL;
@@ -452,8 +476,8 @@ static void *run(void *ctx)
 		if (l->deaf && now_ns >= l->deaf_until_ns)
 			hear_port(l, true);
 		for (int i = 0; i < count; i++) {
-			if (l->event[i].data.u32 == OF_PORT)
-				take_callers(l);
+			for (uint32_t k = 0; l->event[i].data.u32 == OF_PORT && k < l->ports; k++)
+				take_callers(l, l->port[k]);
 		}
 		serve(l, count);
 		end_those_that_are_late(l, now_ns);
@@ -464,11 +488,14 @@ static void *run(void *ctx)
 
 /* ---- beginning and end ---- */
 
-/* Callers may take an eighth of the process's descriptors. */
-static uint32_t most_callers(void)
+/* Callers may take an eighth of the process's descriptors; those of a data port are counted with
+ * what the job needs. */
+static uint32_t most_callers(bool channels)
 {
 	struct rlimit limit;
 
+	if (channels)
+		return MST_CHANNEL_CALLERS_MAX;
 	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur / 8 >= CALLERS_MAX)
 		return CALLERS_MAX;
 	return limit.rlim_cur >= 128 ? (uint32_t)limit.rlim_cur / 8 : 16;
@@ -481,8 +508,8 @@ static int open_descriptors(struct mst_listener *l)
 	if (l->epoll < 0 || l->waker < 0)
 		return -errno;
 	int rc = watch(l, EPOLL_CTL_ADD, l->waker, EPOLLIN, OF_WAKER);
-	if (rc == 0)
-		rc = watch(l, EPOLL_CTL_ADD, mst_plain.listener_fd(l->port), EPOLLIN, OF_PORT);
+	for (uint32_t i = 0; i < l->ports && rc == 0; i++)
+		rc = watch(l, EPOLL_CTL_ADD, mst_plain.listener_fd(l->port[i]), EPOLLIN, OF_PORT);
 	return rc;
 }
 
@@ -504,20 +531,22 @@ static void release(struct mst_listener *l)
 		close(l->epoll);
 	if (l->waker >= 0)
 		close(l->waker);
-	mst_plain.unlisten(l->port);
+	for (uint32_t i = 0; i < l->ports; i++)
+		mst_plain.unlisten(l->port[i]);
 	free(l);
 }
 
 static int prepare(struct mst_listener *l)
 {
-	uint32_t max = most_callers();
-	int rc = handoff_init(&l->handoff);
+	uint32_t max = most_callers(l->channels);
+	int rc = handoff_init(&l->handoff, l->channels ? MST_CHANNEL_CALLERS_MAX : HANDOFF_MAX);
 
 	if (rc != 0)
 		return rc;
-	l->callers = (struct mst_callers){
-		.max = max, .max_of_group = max / 2, .moment_ns = MOMENT_NS, .place = l->place
-	};
+	l->callers = (struct mst_callers){ .max = max,
+					   .max_of_group = l->channels ? max : max / 2,
+					   .moment_ns = MOMENT_NS,
+					   .place = l->place };
 	l->warnings = (struct mst_ratelimit){ .window_ns = WARNINGS_NS, .burst = WARNINGS };
 	rc = mst_rand_secret(&l->callers.seed, sizeof(l->callers.seed));
 	if (rc == 0)
@@ -529,18 +558,58 @@ static int prepare(struct mst_listener *l)
 	return rc;
 }
 
-int mst_tls_listen(const char *address, struct mst_credentials *own, struct mst_listener **out,
-		   char *bound, size_t bound_len)
+static struct mst_listener *listener_new(struct mst_credentials *own)
 {
 	struct mst_listener *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
-		return -ENOMEM;
+		return NULL;
 	l->own = own;
 	l->epoll = l->waker = -1;
-	int rc = mst_plain.listen(address, NULL, &l->port, bound, bound_len);
-	if (rc == 0)
+	return l;
+}
+
+int mst_tls_listen_for_channels(const struct mst_channel_port *port, struct mst_listener **out)
+{
+	struct mst_listener *l = listener_new(port->own);
+	int rc = l != NULL ? 0 : -ENOMEM;
+
+	MST_ASSERT(port->sockets <= MST_CHANNEL_SOCKETS_MAX);
+	for (uint32_t i = 0; i < port->sockets; i++) { /* all of them are taken over */
+		if (rc == 0)
+			rc = mst_plain_listener_of(port->socket[i], &l->port[l->ports]);
+		else
+			close(port->socket[i]);
+		if (rc == 0)
+			l->ports++;
+	}
+	if (rc == 0) {
+		l->channels = true;
+		l->refusal = port->refusal;
+		l->refusal_bytes = port->refusal_bytes;
 		rc = prepare(l);
+	}
+	if (rc != 0) {
+		if (l != NULL)
+			release(l);
+		return rc;
+	}
+	*out = l;
+	return 0;
+}
+
+int mst_tls_listen(const char *address, struct mst_credentials *own, struct mst_listener **out,
+		   char *bound, size_t bound_len)
+{
+	struct mst_listener *l = listener_new(own);
+
+	if (l == NULL)
+		return -ENOMEM;
+	int rc = mst_plain.listen(address, NULL, &l->port[0], bound, bound_len);
+	if (rc == 0) {
+		l->ports = 1;
+		rc = prepare(l);
+	}
 	if (rc != 0) {
 		release(l);
 		return rc;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <openssl/err.h>
+#include <openssl/sslerr.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,26 +11,48 @@
 #include "common/base/reason.h"
 #include "common/transport/tls/failure.h"
 
+struct mst_stream {
+	struct mst_tls_state tls;
+};
+
 /* How many records in a row may have nothing for the reader. OpenSSL sends none, an honest peer of
  * another library few. */
 #define IDLE_RECORDS_MAX 16u
-#define PEER_LEN 280u
 
-struct mst_stream {
-	SSL *ssl;
-	struct mst_tls_wire wire;
-	struct mst_tls_peer who;
-	struct mst_credentials *own;
-	bool serves, shaken, wants_room;
-	bool mute;     /* a send has failed: SSL_shutdown() is not for such a stream */
-	unsigned idle; /* records in a row that had nothing for the reader */
-	int broken;    /* what each call gives from now on; 0: all is well */
-	pid_t owner;   /* who may say to the peer that the stream is closed */
-	char peer[PEER_LEN];
-	struct mst_reason why;
-};
+/* What a channel reads at a time; the library adds its own overhead. */
+#define READ_BYTES ((size_t)64 << 10)
+/* AES-128 is the cheapest where processors have it, which they mostly do; this end's list counts
+ * where it calls. */
+#define CHANNEL_CIPHERS "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
 
 /* ---- beginning and end ---- */
+
+struct mst_tls_state *mst_tls_state_of(struct mst_stream *s)
+{
+	return &s->tls;
+}
+
+/* Buffers stay, and an end that nobody has told is told apart. */
+static int make_bulk(struct mst_stream *s)
+{
+	s->tls.bulk = calloc(1, sizeof(*s->tls.bulk));
+	if (s->tls.bulk == NULL)
+		return -ENOMEM;
+	s->tls.wire.out = s->tls.bulk->out;
+	(void)SSL_clear_mode(s->tls.ssl, SSL_MODE_RELEASE_BUFFERS);
+	(void)SSL_clear_options(s->tls.ssl, SSL_OP_IGNORE_UNEXPECTED_EOF);
+	SSL_set_read_ahead(s->tls.ssl, 1);
+	SSL_set_default_read_buffer_len(s->tls.ssl, READ_BYTES);
+	mst_tls_channel_begin(&s->tls);
+	return SSL_set_ciphersuites(s->tls.ssl, CHANNEL_CIPHERS) == 1 ? 0 : -ENOMEM;
+}
+
+static uint32_t roles_believed(const struct mst_tls_begin *begin)
+{
+	if (!begin->serves)
+		return MST_ROLE_SERVER;
+	return begin->channel ? (uint32_t)(MST_ROLE_WORKER | MST_ROLE_SERVER) : MST_ROLES_ALL;
+}
 
 int mst_tls_stream_new(const struct mst_tls_begin *begin, struct mst_stream **out)
 {
@@ -38,32 +61,35 @@ int mst_tls_stream_new(const struct mst_tls_begin *begin, struct mst_stream **ou
 	BIO *bio = NULL;
 
 	if (s != NULL) {
-		s->wire = (struct mst_tls_wire){ .below = begin->below,
-						 .allowed = MST_TLS_HANDSHAKE_BYTES };
-		s->ssl = SSL_new(ctx);
-		bio = mst_tls_bio_new(&s->wire);
+		s->tls.wire = (struct mst_tls_wire){ .below = begin->below,
+						     .allowed = MST_TLS_HANDSHAKE_BYTES };
+		s->tls.ssl = SSL_new(ctx);
+		bio = mst_tls_bio_new(&s->tls.wire);
 	}
 	SSL_CTX_free(ctx);
-	if (s == NULL || s->ssl == NULL || bio == NULL) {
+	if (s == NULL || s->tls.ssl == NULL || bio == NULL ||
+	    (begin->channel && make_bulk(s) != 0)) {
 		BIO_free(bio);
-		if (s != NULL)
-			SSL_free(s->ssl);
+		if (s != NULL) {
+			SSL_free(s->tls.ssl);
+			free(s->tls.bulk);
+		}
 		free(s);
 		mst_plain.close(begin->below);
 		ERR_clear_error();
 		return -ENOMEM;
 	}
-	SSL_set_bio(s->ssl, bio, bio);
-	SSL_set_app_data(s->ssl, &s->who);
+	SSL_set_bio(s->tls.ssl, bio, bio);
+	SSL_set_app_data(s->tls.ssl, &s->tls.who);
 	if (begin->serves)
-		SSL_set_accept_state(s->ssl);
+		SSL_set_accept_state(s->tls.ssl);
 	else
-		SSL_set_connect_state(s->ssl);
-	s->own = begin->own;
-	s->serves = begin->serves;
-	s->who.must_serve = !begin->serves;
-	s->owner = getpid();
-	(void)snprintf(s->peer, sizeof(s->peer), "%s", begin->peer);
+		SSL_set_connect_state(s->tls.ssl);
+	s->tls.own = begin->own;
+	s->tls.serves = begin->serves;
+	s->tls.who.believed = roles_believed(begin);
+	s->tls.owner = getpid();
+	(void)snprintf(s->tls.peer, sizeof(s->tls.peer), "%s", begin->peer);
 	*out = s;
 	return 0;
 }
@@ -73,56 +99,82 @@ void mst_tls_stream_close(struct mst_stream *s)
 	if (s == NULL)
 		return;
 	/* A child of fork() has no word in it: what it sent would be the parent's. */
-	if (s->shaken && s->broken == 0 && !s->mute && s->owner == getpid())
-		(void)SSL_shutdown(s->ssl);
-	SSL_free(s->ssl);
+	if (s->tls.bulk != NULL)
+		mst_tls_channel_end(s);
+	else if (s->tls.shaken && s->tls.broken == 0 && !s->tls.mute && s->tls.owner == getpid())
+		(void)SSL_shutdown(s->tls.ssl);
+	SSL_free(s->tls.ssl);
 	ERR_clear_error();
-	mst_plain.close(s->wire.below);
+	mst_plain.close(s->tls.wire.below);
+	free(s->tls.bulk);
 	free(s);
 }
 
 /* ---- failures ---- */
 
+static bool has_just_ended(const struct mst_stream *s)
+{
+	return s->tls.wire.ended &&
+	       ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+}
+
 /* Notes why nothing goes any more.
  * Return: what is broken. */
 static int fail(struct mst_stream *s)
 {
-	struct mst_tls_failure f = { .peer = s->peer,
-				     .serves = s->serves,
-				     .shaking = !s->shaken,
-				     .files = mst_credentials_files(s->own),
-				     .who = &s->who,
-				     .wire = &s->wire,
+	if (has_just_ended(s))
+		ERR_clear_error(); /* the wire says it */
+	struct mst_tls_failure f = { .peer = s->tls.peer,
+				     .serves = s->tls.serves,
+				     .channel = s->tls.bulk != NULL,
+				     .shaking = !s->tls.shaken,
+				     .files = mst_credentials_files(s->tls.own),
+				     .who = &s->tls.who,
+				     .wire = &s->tls.wire,
 				     .reason = ERR_peek_error() };
 
-	s->broken = mst_tls_explain(&f, &s->why);
+	s->tls.broken = mst_tls_explain(&f, &s->tls.why);
 	ERR_clear_error();
-	return s->broken;
+	return s->tls.broken;
 }
 
 /* ---- the handshake ---- */
 
+/* What the library has written is with the kernel before anything else is thought of. */
+static int flush(struct mst_stream *s)
+{
+	int rc = mst_tls_wire_flush(&s->tls.wire);
+
+	s->tls.wants_room = rc == -EAGAIN;
+	if (rc < 0 && rc != -EAGAIN)
+		s->tls.wire.error = rc;
+	return rc;
+}
+
 int mst_tls_stream_shake(struct mst_stream *s)
 {
-	if (s->broken != 0)
-		return s->broken;
+	if (s->tls.broken != 0)
+		return s->tls.broken;
 	ERR_clear_error();
-	int done = SSL_do_handshake(s->ssl);
-	if (done == 1) {
-		s->shaken = true;
-		s->wire.allowed = UINT64_MAX;
+	int done = SSL_do_handshake(s->tls.ssl);
+	int want = done == 1 ? SSL_ERROR_NONE : SSL_get_error(s->tls.ssl, done);
+	int rc = flush(s);
+	if (rc == -EAGAIN)
+		return rc;
+	if (done == 1 && rc == 0) {
+		s->tls.shaken = true;
+		s->tls.wire.allowed = UINT64_MAX;
 		return 0;
 	}
-	int want = SSL_get_error(s->ssl, done);
-	s->wants_room = want == SSL_ERROR_WANT_WRITE;
-	if (want == SSL_ERROR_WANT_READ || want == SSL_ERROR_WANT_WRITE)
+	s->tls.wants_room = want == SSL_ERROR_WANT_WRITE;
+	if (rc == 0 && (want == SSL_ERROR_WANT_READ || want == SSL_ERROR_WANT_WRITE))
 		return -EAGAIN;
 	return fail(s);
 }
 
 bool mst_tls_stream_wants_room(const struct mst_stream *s)
 {
-	return s->wants_room;
+	return s->tls.wants_room;
 }
 
 /* ---- bytes ---- */
@@ -131,38 +183,38 @@ ssize_t mst_tls_stream_send(struct mst_stream *s, const void *data, size_t len)
 {
 	size_t done = 0;
 
-	if (s->broken != 0)
+	if (s->tls.broken != 0)
 		return -EPIPE;
 	if (len == 0)
 		return 0;
 	ERR_clear_error();
-	int rc = SSL_write_ex(s->ssl, data, len, &done);
+	int rc = SSL_write_ex(s->tls.ssl, data, len, &done);
 	if (rc == 1)
 		return (ssize_t)done;
-	if (SSL_get_error(s->ssl, rc) == SSL_ERROR_WANT_WRITE)
+	if (SSL_get_error(s->tls.ssl, rc) == SSL_ERROR_WANT_WRITE)
 		return -EAGAIN;
 	/* The peer may have said why before: receive() still reads that. */
 	ERR_clear_error();
-	s->mute = true;
+	s->tls.mute = true;
 	return -EPIPE;
 }
 
-/* Nothing was read: is that the end, or only a record that is not the reader's?
- * Return: 1: it is, read again. */
-static ssize_t read_nothing(struct mst_stream *s, int rc)
+ssize_t mst_tls_stream_read_nothing(struct mst_stream *s, int rc)
 {
-	switch (SSL_get_error(s->ssl, rc)) {
+	switch (SSL_get_error(s->tls.ssl, rc)) {
 	case SSL_ERROR_ZERO_RETURN:
 		return 0;
 	case SSL_ERROR_WANT_READ:
-		return s->wire.starved ? -EAGAIN : 1;
+		return s->tls.wire.starved ? -EAGAIN : 1;
 	case SSL_ERROR_WANT_WRITE:
 		return -EAGAIN;
 	case SSL_ERROR_SYSCALL:
-		if (s->wire.ended && ERR_peek_error() == 0)
+		if (s->tls.wire.ended && ERR_peek_error() == 0)
 			return 0;
 		return fail(s);
 	default:
+		if (has_just_ended(s))
+			return 0;
 		return fail(s);
 	}
 }
@@ -175,42 +227,42 @@ ssize_t mst_tls_stream_receive(struct mst_stream *s, void *data, size_t len)
 {
 	size_t got = 0;
 
-	if (s->broken != 0)
-		return s->broken;
-	for (; s->idle < IDLE_RECORDS_MAX; s->idle++) {
+	if (s->tls.broken != 0)
+		return s->tls.broken;
+	for (; s->tls.idle < IDLE_RECORDS_MAX; s->tls.idle++) {
 		ERR_clear_error();
-		s->wire.starved = false;
-		int rc = SSL_read_ex(s->ssl, data, len, &got);
+		s->tls.wire.starved = false;
+		int rc = SSL_read_ex(s->tls.ssl, data, len, &got);
 		if (rc == 1) {
-			s->idle = 0;
+			s->tls.idle = 0;
 			return (ssize_t)got;
 		}
-		ssize_t nothing = read_nothing(s, rc);
+		ssize_t nothing = mst_tls_stream_read_nothing(s, rc);
 		if (nothing != 1)
 			return nothing;
 	}
-	mst_reason_set(&s->why, "%s%s sent %u records of TLS in a row that hold no message",
-		       s->serves ? "" : "the server at ", s->peer, IDLE_RECORDS_MAX);
-	s->broken = -EPROTO;
-	return s->broken;
+	mst_reason_set(&s->tls.why, "%s%s sent %u records of TLS in a row that hold no message",
+		       s->tls.serves ? "" : "the server at ", s->tls.peer, IDLE_RECORDS_MAX);
+	s->tls.broken = -EPROTO;
+	return s->tls.broken;
 }
 
 bool mst_tls_stream_buffered(const struct mst_stream *s)
 {
-	return s->broken == 0 && SSL_pending(s->ssl) > 0;
+	return s->tls.broken == 0 && SSL_pending(s->tls.ssl) > 0;
 }
 
 const char *mst_tls_stream_why(const struct mst_stream *s)
 {
-	return s->why.text[0] != '\0' ? s->why.text : NULL;
+	return s->tls.why.text[0] != '\0' ? s->tls.why.text : NULL;
 }
 
 void mst_tls_stream_principal(const struct mst_stream *s, struct mst_principal *out)
 {
-	*out = s->who.principal;
+	*out = s->tls.who.principal;
 }
 
 int mst_tls_stream_fd(const struct mst_stream *s)
 {
-	return mst_plain.stream_fd(s->wire.below);
+	return mst_plain.stream_fd(s->tls.wire.below);
 }

@@ -83,7 +83,7 @@ static void begin(struct retry *r)
 	char bound[64], peer[64];
 
 	memset(r, 0, sizeof(*r));
-	r->who.must_serve = true;
+	r->who.believed = MST_ROLE_SERVER;
 	r->server = tls_place_load(&home, "server");
 	r->caller = tls_place_load(&home, "worker");
 	CU_ASSERT_EQUAL_FATAL(

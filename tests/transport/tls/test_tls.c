@@ -387,7 +387,7 @@ static void send_key_updates(SSL *ssl, int count)
 /* A read that went on while they come would never end. */
 static void key_updates_without_end_are_not_read_for_ever(void)
 {
-	struct mst_tls_peer who = { .must_serve = true };
+	struct mst_tls_peer who = { .believed = MST_ROLE_SERVER };
 	struct mst_stream *below;
 	char got[8];
 	struct ends e;
