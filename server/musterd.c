@@ -352,7 +352,11 @@ static void tell_checkpoints(const struct mst_server_options *o)
 
 static void tell_access(const struct mst_server_options *o, enum mst_access access)
 {
-	if (access == MST_ACCESS_INSECURE && o->join == NULL)
+	if (access == MST_ACCESS_INSECURE && o->join == NULL && mst_server_options_is_local(o))
+		mst_warn("INSECURE: whoever is on the way to %s reads all gradients and "
+			 "parameters (--data-address, --insecure)",
+			 o->fabric.data_address);
+	else if (access == MST_ACCESS_INSECURE && o->join == NULL)
 		mst_warn("INSECURE: %s is beyond loopback, and whoever reaches it may join, read "
 			 "all parameters and end the job (--insecure)",
 			 mst_plane_address(the_plane));
@@ -361,15 +365,23 @@ static void tell_access(const struct mst_server_options *o, enum mst_access acce
 			 o->join);
 }
 
+/* A follower knows it when its leader has said it. */
+static void tell_privacy(const struct mst_server_options *o, const struct mst_networks *n)
+{
+	if (o->join == NULL)
+		mst_networks_tell(n, mst_server_options_encrypts(o));
+}
+
 /* Where this server can be reached is told last, when nothing can go wrong any more. */
-static void tell_begin(const struct mst_server_options *o, enum mst_access access,
+static void tell_begin(const struct mst_server_options *o, const struct mst_plane_cfg *cfg,
 		       struct mst_notifier *notifier)
 {
 	char status[160];
 
-	tell_access(o, access);
-	tell_rights(access);
+	tell_access(o, cfg->access);
+	tell_rights(cfg->access);
 	tell_checkpoints(o);
+	tell_privacy(o, cfg->networks);
 	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
 	mst_notifier_ready(notifier, status);
 	if (o->join == NULL) {
@@ -432,7 +444,7 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	if (rc != 0) {
 		mst_error("%s", why.text);
 	} else {
-		tell_begin(o, cfg->access, &notifier);
+		tell_begin(o, cfg, &notifier);
 		status = serve(the_plane, o, cpus, &notifier);
 	}
 	mst_notifier_close(&notifier);
@@ -524,6 +536,7 @@ static int run(const struct mst_server_options *o)
 		return status;
 	cfg.stream = mst_stream_of(credentials);
 	cfg.credentials = credentials;
+	cfg.channels = mst_channels_of(credentials);
 	struct mst_plan_cfg plan = { .options = o, .networks = cfg.networks, .cores = cfg.cores };
 	int rc = mst_threads_check(&plan, &why);
 	if (rc != 0) {

@@ -37,6 +37,7 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 	const struct mst_welcome *w = how->welcome;
 	struct mst_fabric fabric = s->fabric;
 	struct mst_net_cfg cfg = { .fabric = &fabric,
+				   .channels = mst_channels_of(s->credentials),
 				   .links_max = w->server_count,
 				   .views = w->server_count > 1,
 				   .spin_yields = SPIN_YIELDS };

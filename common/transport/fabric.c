@@ -146,7 +146,8 @@ void mst_fabric_tell(const struct mst_fabric *fabric, struct mst_path *out)
 	*out = (struct mst_path){ .link_timeout_ns = fabric->link_timeout_ns,
 				  .traffic_class = fabric->traffic_class,
 				  .service_level = fabric->service_level,
-				  .pkey = fabric->pkey };
+				  .pkey = fabric->pkey,
+				  .encrypted = fabric->encrypted };
 }
 
 void mst_fabric_follow(struct mst_fabric *fabric, const struct mst_path *path)
@@ -155,6 +156,7 @@ void mst_fabric_follow(struct mst_fabric *fabric, const struct mst_path *path)
 	fabric->traffic_class = (uint8_t)path->traffic_class;
 	fabric->service_level = (uint8_t)path->service_level;
 	fabric->pkey = path->pkey;
+	fabric->encrypted = path->encrypted != 0;
 }
 
 bool mst_path_is_sane(const struct mst_path *path)

@@ -43,6 +43,10 @@ struct mst_fabric {
 	uint16_t data_port; /* TCP: of a listener; 0: the kernel chooses */
 	/* TCP: threads of a net that receive and send; 0: the thread that polls it does. */
 	uint32_t io_threads;
+	/* Links are encrypted, over networks that can (struct mst_transport); both ends agree. */
+	bool encrypted;
+	/* Without addresses, a listener over TCP is at loopback: all of the job is on this host. */
+	bool loopback;
 };
 
 #define MST_FABRIC_DEFAULT                                                                         \
@@ -60,6 +64,14 @@ struct mst_fabric_options {
 	uint32_t traffic_class, service_level, io_threads, data_port;
 	bool relaxed_ordering;
 	uint32_t huge_pages; /* "auto|off" */
+	uint32_t data_tls;   /* enum mst_data_tls: "auto|on|off" */
+};
+
+/* May links be encrypted, where there are certificates? */
+enum mst_data_tls {
+	MST_DATA_TLS_AUTO, /* over the networks that can */
+	MST_DATA_TLS_ON,   /* they must */
+	MST_DATA_TLS_OFF,
 };
 
 /* What was typed, as networks read it; strings are those of @typed. @why: a sentence. Return: 0 or
@@ -138,6 +150,12 @@ bool mst_path_is_sane(const struct mst_path *path);
 	  .max = MST_FABRIC_IO_THREADS_MAX, \
 	  .help = "tcp: threads that receive and send beside the data thread, which then decides " \
 		  "and sums while they copy; with 0 it does all" }, \
+	{ MST_FABRIC_ROW(CHOICE, "data-tls", program, member, data_tls), \
+	  .fallback = "auto", \
+	  .choices = "auto|on|off", \
+	  .help = "tcp: encrypt gradients and results by TLS 1.3: auto does with certificates " \
+		  "(--tls-cert), on refuses to start where they would travel plain between " \
+		  "hosts, off sends them plain" }, \
 	{ MST_FABRIC_ROW(CHOICE, "huge-pages", program, member, huge_pages), \
 	  .fallback = "auto", \
 	  .choices = "auto|off", \

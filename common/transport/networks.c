@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/transport/transport.h"
 
 static void add(struct mst_networks *n, const struct mst_transport *t)
@@ -36,6 +37,14 @@ const char *mst_networks_text(const struct mst_networks *n, char out[MST_NETWORK
 		used += (size_t)snprintf(out + used, MST_NETWORKS_TEXT_LEN - used, "%s%s",
 					 i > 0 ? "," : "", n->item[i]->scheme);
 	return out;
+}
+
+void mst_networks_tell(const struct mst_networks *n, bool encrypted)
+{
+	for (uint32_t i = 0; i < n->count; i++)
+		mst_info("gradients and results %s over %s, %s",
+			 n->count > 1 ? "may travel" : "travel", n->item[i]->medium,
+			 mst_transport_privacy(n->item[i], encrypted));
 }
 
 /* ---- from text ---- */

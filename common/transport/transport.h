@@ -38,6 +38,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/transport/channel.h"
 #include "common/transport/domain.h"
 #include "common/transport/fabric.h"
 #include "common/wire/origins.h"
@@ -123,6 +124,7 @@ struct mst_net_cfg {
 	 * beyond it lies only what is put from published memory. 0: all of it. */
 	size_t outbound_max;
 	const struct mst_fabric *fabric; /* copied; NULL: MST_FABRIC_DEFAULT */
+	struct mst_channels channels;    /* what is needed where `encrypted` is set there */
 	uint32_t links_max;              /* attached at a time */
 	bool views;                      /* of links dialled here there will be views: view() */
 	struct mst_lanes lanes; /* an acceptor's links will ask for these; 0: not known yet */
@@ -255,6 +257,8 @@ struct mst_transport {
 	/* Devices reach the memory of links and nets, which is pinned: it counts against a limit,
 	 * and a forked child does not have it. */
 	bool pins;
+	/* Its links are encrypted if the fabric says so, and the net has channels. */
+	bool encrypts;
 	const struct mst_link_listener_ops *listener;
 
 	/* Opens a poller; publishes cfg->published_bytes of zeroed memory. Allocates all it will
@@ -343,6 +347,15 @@ static inline bool mst_link_expected(const struct mst_link_listener *listener,
 	return filter->expects == NULL || filter->expects(filter->ctx, token, from);
 }
 
+/* What becomes of what it carries on the way, where the fabric says @encrypted or not; for
+ * sentences. */
+static inline const char *mst_transport_privacy(const struct mst_transport *t, bool encrypted)
+{
+	if (t->maps)
+		return "not encrypted (they do not leave this host)";
+	return t->encrypts && encrypted ? "encrypted (TLS 1.3)" : "not encrypted";
+}
+
 extern const struct mst_transport mst_shm, mst_verbs, mst_tcp;
 /* Several of them as one, for a server whose workers come over different networks. */
 extern const struct mst_transport mst_joint;
@@ -364,6 +377,8 @@ int mst_networks_read(const char *text, struct mst_networks *out, struct mst_rea
 /* Leaves those of @n that have an address in a listener's, which may be the addresses of several
  * networks with "|" between them. */
 void mst_networks_keep(struct mst_networks *n, const char *address);
+/* The log says over what gradients may travel, and whether they are encrypted. */
+void mst_networks_tell(const struct mst_networks *n, bool encrypted);
 /* Is one of them named in "shm,tcp"? */
 bool mst_networks_share(const struct mst_networks *n, const char *schemes);
 /* Does one of them map? */

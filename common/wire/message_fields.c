@@ -93,6 +93,7 @@ static const struct mst_field welcome_fields[] = {
 	ROWS(23, mst_welcome, server_count, MST_SERVERS_MAX, server_rows),
 	PATH(24, mst_welcome),
 	ROWS(29, mst_welcome, verdict_count, MUSTER_TICKETS_MAX, verdict_rows),
+	OPTIONAL(30, ENUM, mst_welcome, path.encrypted, 2),
 };
 
 static const struct mst_field error_fields[] = {
@@ -352,6 +353,7 @@ static const struct mst_field appoint_fields[] = {
 	PATH(37, mst_appoint),
 	TEXT(42, mst_appoint, address),
 	BYTES(43, mst_appoint, token),
+	OPTIONAL(44, ENUM, mst_appoint, path.encrypted, 2),
 };
 
 static const struct mst_rows expect_origin_rows = {

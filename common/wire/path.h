@@ -10,7 +10,8 @@
 struct mst_path {
 	uint64_t link_timeout_ns;
 	uint32_t traffic_class, service_level;
-	int32_t pkey; /* -1: the path's own */
+	int32_t pkey;       /* -1: the path's own */
+	uint32_t encrypted; /* 1: links are, over networks that can encrypt them */
 };
 
 #endif

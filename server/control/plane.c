@@ -65,8 +65,13 @@ static int open_frontend(struct mst_plane *p, const struct mst_plane_cfg *cfg,
 
 static int open_plane(struct mst_plane *p, const struct mst_plane_cfg *cfg, struct mst_reason *why)
 {
-	struct mst_job_cfg job = { cfg->options, cfg->networks,   &p->base.front,
-				   cfg->cores,   cfg->processors, cfg->recording };
+	struct mst_job_cfg job = { .options = cfg->options,
+				   .networks = cfg->networks,
+				   .channels = cfg->channels,
+				   .front = &p->base.front,
+				   .cores = cfg->cores,
+				   .processors = cfg->processors,
+				   .recording = cfg->recording };
 	struct mst_reason cause;
 
 	mst_base_init(&p->base, cfg->archive);

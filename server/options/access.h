@@ -14,6 +14,8 @@ struct mst_access_facts {
 	const char *address; /* that the server listens on; of a follower, its leader's */
 	bool joins;          /* it is the leader's */
 	enum mst_reach reach;
+	const char *data_address; /* that gradients come to, where that may be read on the way */
+	enum mst_reach data_reach;
 	bool has_certificates;
 	bool insecure; /* the user means it */
 };

@@ -122,6 +122,13 @@ static inline bool mst_server_options_tls(const struct mst_server_options *o)
 int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out,
 			      struct mst_reason *why);
 
+/* May links of this server's job be encrypted? They are over networks that can. */
+bool mst_server_options_encrypts(const struct mst_server_options *o);
+/* Is all of the job on this host, as far as addresses say? */
+bool mst_server_options_is_near(const struct mst_server_options *o);
+/* Is its control port, or that of its leader, at loopback? */
+bool mst_server_options_is_local(const struct mst_server_options *o);
+
 /* Does this process become another user? */
 static inline bool mst_server_options_becomes(const struct mst_server_options *o)
 {

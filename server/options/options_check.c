@@ -19,6 +19,7 @@
 #include "server/core/ledger/outliers.h"
 #include "server/core/policy/policy.h"
 #include "server/options/cpus.h"
+#include "server/options/data_tls.h"
 #include "server/options/options.h"
 #include "server/options/paths.h"
 
@@ -620,25 +621,15 @@ static int cpus_check(const struct mst_server_options *o, struct mst_reason *why
 	return -EINVAL;
 }
 
-int mst_server_options_access(const struct mst_server_options *o, enum mst_access *out,
-			      struct mst_reason *why)
-{
-	const char *address = o->join != NULL ? o->join : o->listen;
-	struct mst_access_facts facts = { .address = address,
-					  .joins = o->join != NULL,
-					  .reach = mst_reach_of(address),
-					  .has_certificates = mst_server_options_tls(o),
-					  .insecure = o->insecure };
-
-	return mst_access_judge(&facts, out, why);
-}
-
 /* --budget starts no server. */
 static int access_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	enum mst_access access;
 
-	return o->budget != 0 ? 0 : mst_server_options_access(o, &access, why);
+	if (o->budget != 0)
+		return 0;
+	int rc = mst_server_options_access(o, &access, why);
+	return rc != 0 ? rc : mst_data_tls_check(o, why);
 }
 
 static int finish_check(const struct mst_server_options *o, struct mst_reason *why)

@@ -38,7 +38,13 @@ int mst_terms_read(const struct mst_server_options *o, struct mst_terms *out,
 		rc = mst_server_options_schedule(o, &out->schedule, why);
 	if (rc == 0 && o->join == NULL)
 		rc = mst_server_options_checkpoints(o, &out->saves, why);
-	return rc != 0 ? rc : mst_fabric_read(&o->fabric, &out->fabric, why);
+	if (rc == 0)
+		rc = mst_fabric_read(&o->fabric, &out->fabric, why);
+	if (rc != 0)
+		return rc;
+	out->fabric.encrypted = mst_server_options_encrypts(o);
+	out->fabric.loopback = mst_server_options_is_near(o);
+	return 0;
 }
 
 uint32_t mst_plan_slots(const struct mst_plan_cfg *cfg)
@@ -132,6 +138,7 @@ static void plan_net(const struct mst_plan_cfg *cfg, struct mst_plan *plan, uint
 						 .lanes = mst_plan_lanes(&plan->layout),
 						 .fabric = &cfg->terms->fabric,
 						 .networks = cfg->networks,
+						 .channels = cfg->channels,
 						 .spin_pauses = pauses_of(cfg, plan, servers),
 						 .spin_yields = cfg->options->spin_yields };
 }

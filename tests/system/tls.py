@@ -9,8 +9,10 @@ import errno
 import os
 import re
 import shutil
+import socket
 import ssl
 import stat
+import struct
 import subprocess
 import tempfile
 
@@ -57,9 +59,9 @@ class Job(base.Job):
     def children(self):
         return [*self.follower, *self.worker]
 
-    def join(self, role="server"):
+    def join(self, *more, role="server"):
         self.follower.append(Child([self.a.musterd, "--join", self.address,
-                                    *options(self.keys, role)]))
+                                    *options(self.keys, role), *more]))
 
     def member(self, rank, *words, cert="worker"):
         return self.work(rank, *words, **environment(self.keys, cert))
@@ -93,6 +95,69 @@ def two_servers_and_three_workers(a):
         check(f"so does the server: {log.splitlines()[-1]}", status == 0)
         no_keys(job.keys, seen + log + job.follower[0].end(HANG_S)[1])
         job.proven()
+
+
+# What a caller of TCP begins with: common/transport/tcp/frame.h.
+TCP_HELLO = b"mtcp" + struct.pack("<I", 1) + bytes(56)
+TCP_ANSWER = struct.Struct("<4sIii")
+
+
+def data_port(job):
+    """Where the second server lets links in, as the first one says."""
+    where = re.compile(r"server 1 serves .* at tcp:([0-9.]+):([0-9]+)")
+    until(lambda: where.search(job.server.said()), HANG_S)
+    host, port = where.search(job.server.said()).groups()
+    return host, int(port)
+
+
+def strangers_at_the_data_port(job):
+    """One that sends plain bytes is told why it is not let in, and so is a certificate that may
+    only look on."""
+    follower = job.follower[0]
+    with socket.create_connection(data_port(job), timeout=HANG_S) as s:
+        s.sendall(TCP_HELLO)
+        magic, _, error, _ = TCP_ANSWER.unpack(s.recv(TCP_ANSWER.size, socket.MSG_WAITALL))
+        check("a plain caller is told to speak TLS", magic == b"mtcp" and error == -errno.ENOKEY)
+    check("the log says it, too", until(
+        lambda: "does not speak TLS at the data port" in follower.said(), HANG_S))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.load_verify_locations(f"{job.keys}/ca.pem")
+    context.load_cert_chain(f"{job.keys}/observer.pem", f"{job.keys}/observer.key")
+    with contextlib.suppress(ssl.SSLError), \
+            context.wrap_socket(socket.create_connection(data_port(job), timeout=HANG_S)) as s:
+        s.recv(1)
+    check("one that may only look on is not let in", until(
+        lambda: "which has observer and may send no gradients" in follower.said(), HANG_S))
+
+
+def job_over_tcp(a, privacy, *more):
+    """The result of two servers and three workers is exact, and their logs say @privacy."""
+    with Job(a, "-n", "3", "--servers", "2", "--transport", "tcp", *more) as job:
+        job.elems = 9001
+        job.join("--transport", "tcp")
+        for rank in range(3):
+            job.member(rank, *job.ended_by(0))
+        job.begin()
+        for server in job.server, job.follower[0]:
+            check(f"each server says that its data are {privacy}", until(
+                lambda s=server: f"travel over TCP, {privacy}\n" in s.said(), HANG_S))
+        if privacy != "not encrypted":
+            strangers_at_the_data_port(job)
+        job.end_job()
+        check("all workers end well", job.codes(HANG_S) == [0, 0, 0])
+        check("so does the server", job.server.end(HANG_S)[0] == 0)
+        job.proven()
+
+
+def gradients_over_tcp(a):
+    """They are encrypted, and who has no certificate for them comes to nothing."""
+    job_over_tcp(a, "encrypted (TLS 1.3)")
+
+
+def gradients_over_tcp_in_the_clear(a):
+    """For who trusts the network of the data, and not that of the control port."""
+    job_over_tcp(a, "not encrypted", "--data-tls", "off")
 
 
 def memory_kib(process):
@@ -501,9 +566,10 @@ def bad_files(a):
               status == 1 and "MUSTER_TLS_CERT" in said)
 
 
-CASES = cases(two_servers_and_three_workers, a_thousand_half_open, a_thousand_impostors, strangers,
-              a_follower_that_is_not_let_in, a_worker_that_poses_as_a_server,
-              certificates_of_a_site, peers_of_an_older_protocol, bad_files)
+CASES = cases(two_servers_and_three_workers, gradients_over_tcp, gradients_over_tcp_in_the_clear,
+              a_thousand_half_open, a_thousand_impostors, strangers, a_follower_that_is_not_let_in,
+              a_worker_that_poses_as_a_server, certificates_of_a_site, peers_of_an_older_protocol,
+              bad_files)
 if __name__ == "__main__":
     # A caller in plain text has five seconds for its first words.
     main(CASES, "musterd", "worker", "muster", "impostors",

@@ -6,7 +6,8 @@
  *
  * The cases are in the files *_cases.c. Threads are there for the thread sanitizer; processes for
  * what only they can do, such as being killed. HASTE is for slow devices: cases that repeat for
- * long do so this much less often. The options are those of networks (fabric.h), for both ends.
+ * long do so this much less often. The options are those of networks (fabric.h), for both ends;
+ * and --tls, by which links are encrypted, with certificates of an authority made for this run.
  * With BESIDE the acceptor's net is a joint one of both networks.
  */
 #include <errno.h>
@@ -15,16 +16,22 @@
 #include <string.h>
 
 #include "common/config/option.h"
+#include "tests/transport/tls/place.h"
 #include "tests/transport/world.h"
 
 #define CASES_MAX 80
 
 struct suite_options {
 	struct mst_fabric_options fabric;
+	bool tls;
 };
 
 static const struct mst_option table[] = {
 	MST_FABRIC_ROWS(struct suite_options, fabric),
+	{ .name = "tls",
+	  .kind = MST_OPTION_FLAG,
+	  .offset = offsetof(struct suite_options, tls),
+	  .help = "encrypt links" },
 	{ .name = NULL },
 };
 
@@ -48,7 +55,9 @@ static void add_cases(const CU_TestInfo *more)
  * that needs none has to open. */
 static int try_to_open(void)
 {
-	struct mst_net_cfg cfg = { .fabric = &peer_fabric, .links_max = 1 };
+	struct mst_net_cfg cfg = { .fabric = &peer_fabric,
+				   .channels = peer_channels,
+				   .links_max = 1 };
 	struct mst_reason why = { 0 };
 	struct mst_net *net;
 	int rc = transport->net_open(&cfg, &net, &why);
@@ -71,10 +80,11 @@ static bool may_be(int count, char **operand)
 	return strcmp(operand[1], "threads") == 0 || strcmp(operand[1], "processes") == 0;
 }
 
+static struct suite_options typed; /* peer_fabric refers to its strings */
+
 /* Return: the index of the first operand, or a negative errno, with a sentence in @o. */
 static int read_options(struct mst_options *o, int argc, char **argv)
 {
-	static struct suite_options typed; /* peer_fabric refers to its strings */
 	int operand = 0, rc = mst_options_init(o, table, &typed);
 
 	if (rc == 0)
@@ -118,6 +128,21 @@ static int run(int count, char **operand)
 	return ut_main(transport->scheme, cases);
 }
 
+/* Each end may listen, so all show a certificate of a server. */
+static int run_encrypted(int count, char **operand)
+{
+	struct tls_place home;
+
+	tls_place_make(&home, 0);
+	struct mst_credentials *own = tls_place_load(&home, "server");
+	peer_channels = mst_channels_of(own);
+	peer_fabric.encrypted = true;
+	int status = run(count, operand);
+	mst_credentials_free(own);
+	tls_place_remove(&home);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	struct mst_options options;
@@ -129,6 +154,8 @@ int main(int argc, char **argv)
 		fprintf(stderr,
 			"usage: %s [--OPTION=VALUE ...] SCHEME[,SCHEME] threads|processes [N]\n",
 			argv[0]);
+	else if (typed.tls)
+		status = run_encrypted(argc - operand, argv + operand);
 	else
 		status = run(argc - operand, argv + operand);
 	mst_options_free(&options);

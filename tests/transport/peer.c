@@ -12,6 +12,7 @@
 #include "common/base/rand.h"
 
 struct mst_fabric peer_fabric = MST_FABRIC_DEFAULT;
+struct mst_channels peer_channels;
 bool peer_polls;
 struct mst_net *peer_tester;
 
@@ -120,6 +121,7 @@ static int open_net(struct side *side, const struct peer_command *c)
 {
 	struct mst_net_cfg cfg = { .published_bytes = c->order == PEER_LISTEN ? c->bytes : 0,
 				   .fabric = &peer_fabric,
+				   .channels = peer_channels,
 				   .links_max = 2,
 				   .views = c->views,
 				   .look_ns = PEER_LOOK_NS_OF(side->t),

@@ -44,6 +44,8 @@ enum peer_order {
 /* The options of networks that both ends open their nets with: the defaults, if main() has not set
  * others before the first peer starts. */
 extern struct mst_fabric peer_fabric;
+/* What they encrypt links with, where peer_fabric says so: of both ends. */
+extern struct mst_channels peer_channels;
 
 struct peer_command {
 	enum peer_order order;

@@ -71,12 +71,17 @@ static void a_path_that_is_told_is_followed(void)
 	leader.link_timeout_ns = 3 * MST_SECOND;
 	leader.traffic_class = 104, leader.service_level = 5;
 	leader.pkey = 0x8001, leader.gid_index = 3;
+	leader.encrypted = true;
 	mst_fabric_tell(&leader, &path);
 	CU_ASSERT(mst_path_is_sane(&path));
 	mst_fabric_follow(&other, &path);
 	CU_ASSERT(other.link_timeout_ns == 3 * MST_SECOND && other.traffic_class == 104);
 	CU_ASSERT(other.service_level == 5 && other.pkey == 0x8001);
+	CU_ASSERT(other.encrypted);
 	CU_ASSERT_EQUAL(other.gid_index, -1); /* each host has a table of its own */
+	path.encrypted = 0;
+	mst_fabric_follow(&other, &path);
+	CU_ASSERT_FALSE(other.encrypted);
 }
 
 static void a_path_that_cannot_be_is_known(void)

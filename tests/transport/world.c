@@ -35,6 +35,7 @@ struct world world_open(const struct world_cfg *cfg)
 				   .outbound_max = cfg->outbound_max,
 				   .fabric = &peer_fabric,
 				   .networks = &two,
+				   .channels = peer_channels,
 				   .links_max = cfg->links_max ? cfg->links_max
 							       : (uint32_t)cfg->peers,
 				   .look_ns = PEER_LOOK_NS_OF(transport),

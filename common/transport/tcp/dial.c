@@ -19,7 +19,10 @@
 
 #define CONNECT_NS (8 * MST_SECOND)
 #define NEXT_NS (MST_SECOND / 2 * 7) /* where others are left: it has asked three times */
-#define LOOK_MS 50                   /* between two looks whether the link is wanted */
+/* How often, and in which time, a listener is called again that has hung up in the handshake. */
+#define RETRIES 20u
+#define RETRY_NS (100 * MST_MS)
+#define LOOK_MS 50 /* between two looks whether the link is wanted */
 
 struct tcp_attempt {
 	struct mst_tcp_net *net;
@@ -50,7 +53,7 @@ static int check_alive(struct tcp_attempt *a)
 	if (now_ns - a->looked_ns < mst_tcp_look_ns(dead_ns))
 		return 0;
 	a->looked_ns = now_ns;
-	if (mst_tcp_pulse_look(&a->link->pulse, a->link->fd, now_ns, dead_ns) != MST_TCP_DEAD)
+	if (mst_tcp_pulse_look(&a->link->pulse, a->link->conn.fd, now_ns, dead_ns) != MST_TCP_DEAD)
 		return 0;
 	return mst_reason_fail(a->why, -EHOSTUNREACH,
 			       "the host of %s acknowledges nothing any more: it is down, or the "
@@ -62,7 +65,7 @@ static int check_alive(struct tcp_attempt *a)
  * -EHOSTUNREACH with one. */
 static int await(struct tcp_attempt *a, short events)
 {
-	struct pollfd pfd = { .fd = a->link->fd, .events = events };
+	struct pollfd pfd = { .fd = a->link->conn.fd, .events = events };
 
 	for (;;) {
 		uint64_t left_ms = (mst_left_ns(a->until_ns) + MST_MS - 1) / MST_MS;
@@ -102,7 +105,7 @@ static int bind_own(const struct tcp_attempt *a, const union mst_tcp_address *fa
 		const union mst_tcp_address *own = &a->own.at[i];
 		if (own->any.sa_family != far->any.sa_family)
 			continue;
-		if (bind(a->link->fd, &own->any, mst_tcp_address_bytes(own)) == 0)
+		if (bind(a->link->conn.fd, &own->any, mst_tcp_address_bytes(own)) == 0)
 			return 0;
 		mst_tcp_address_text(&own->any, text, sizeof(text));
 		return mst_reason_fail(
@@ -162,7 +165,7 @@ static int unreached(const struct tcp_attempt *a, int error)
 	const char *peer = a->link->peer;
 	char from[MST_TCP_TEXT_LEN];
 
-	(void)from_text(a->link->fd, from);
+	(void)from_text(a->link->conn.fd, from);
 	switch (error) {
 	case ECONNREFUSED:
 	case ECONNRESET:
@@ -195,7 +198,7 @@ static int silent(const struct tcp_attempt *a, const char *what, uint64_t since_
 		"%s %s within %llu ms, called%s: is its host up, and does a firewall "
 		"drop this? (muster doctor --peer HOST tries the way)",
 		a->link->peer, what, (unsigned long long)((mst_now_ns() - since_ns) / MST_MS),
-		from_text(a->link->fd, from));
+		from_text(a->link->conn.fd, from));
 }
 
 static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
@@ -205,9 +208,9 @@ static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
 	int error = 0;
 	socklen_t len = sizeof(error);
 
-	l->fd = mst_descriptor_lift(
+	l->conn.fd = mst_descriptor_lift(
 		socket(far->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-	if (l->fd < 0) {
+	if (l->conn.fd < 0) {
 		error = -errno;
 		(void)mst_limit_refused("socket", error, a->why);
 		return error;
@@ -218,7 +221,7 @@ static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
 	uint64_t most_ns = a->last ? CONNECT_NS : NEXT_NS;
 	if (a->until_ns - began_ns > most_ns)
 		a->until_ns = began_ns + most_ns;
-	if (connect(l->fd, &far->any, mst_tcp_address_bytes(far)) != 0) {
+	if (connect(l->conn.fd, &far->any, mst_tcp_address_bytes(far)) != 0) {
 		if (errno != EINPROGRESS)
 			return unreached(a, errno);
 		rc = await(a, POLLOUT);
@@ -226,11 +229,39 @@ static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
 	if (rc == -ETIMEDOUT)
 		return silent(a, "does not answer", began_ns);
 	a->until_ns = a->deadline_ns;
-	if (rc == 0 && getsockopt(l->fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
+	if (rc == 0 && getsockopt(l->conn.fd, SOL_SOCKET, SO_ERROR, &error, &len) != 0)
 		error = errno;
 	if (rc != 0 || error != 0)
 		return rc != 0 ? rc : unreached(a, error);
-	return is_echo(l->fd) ? unreached(a, ECONNREFUSED) : 0;
+	return is_echo(l->conn.fd) ? unreached(a, ECONNREFUSED) : 0;
+}
+
+/* Where data are encrypted, the rest is said by a channel. */
+static int shake_hands(struct tcp_attempt *a)
+{
+	const struct mst_channels *channels = &a->net->cfg.channels;
+	struct mst_tcp_conn *c = &a->link->conn;
+	uint64_t began_ns = mst_now_ns();
+	struct mst_stream *stream;
+	int fd = c->fd, rc;
+
+	if (!a->net->fabric.encrypted)
+		return 0;
+	*c = MST_TCP_NO_CONN;
+	rc = channels->ops->connect(channels->own, fd, a->link->peer, &stream);
+	if (rc != 0)
+		return rc;
+	*c = (struct mst_tcp_conn){ fd, channels->ops, stream };
+	while ((rc = c->channel->shake(stream)) == -EAGAIN) {
+		rc = await(a, c->channel->wants_room(stream) ? POLLOUT : POLLIN);
+		if (rc == -ETIMEDOUT)
+			return silent(a, "was reached, but has not shaken hands by TLS", began_ns);
+		if (rc != 0)
+			return rc;
+	}
+	if (rc != 0 && mst_tcp_why(c) != NULL)
+		return mst_reason_fail(a->why, rc, "%s", mst_tcp_why(c));
+	return rc;
 }
 
 /* It fits what the kernel keeps for a new connection. */
@@ -247,7 +278,7 @@ static int say_hello(const struct tcp_attempt *a)
 		hello.bytes = dial->export.bytes;
 	}
 	mst_tcp_hello_encode(&hello, text);
-	ssize_t sent = mst_tcp_send(a->link, &from, 1);
+	ssize_t sent = mst_tcp_send(&a->link->conn, &from, 1);
 	if (sent == (ssize_t)sizeof(text))
 		return 0;
 	return unreached(a, sent < 0 ? (int)-sent : EPIPE);
@@ -272,6 +303,14 @@ static int judge(const struct tcp_attempt *a, const uint8_t text[MST_TCP_ANSWER_
 				       "this address (name the right one's with --data-address), "
 				       "or the time to ask for a link is over",
 				       peer);
+	if (answer.error == MST_TCP_WANTS_TLS)
+		return mst_reason_fail(
+			a->why, -EACCES,
+			"%s wants TLS, and this end sends plain bytes: start both "
+			"ends with certificates (--tls-ca, --tls-cert and --tls-key, "
+			"or MUSTER_TLS_CA and so on), or the server with --data-tls "
+			"off",
+			peer);
 	if (answer.error == -EACCES)
 		return mst_reason_fail(a->why, -EACCES,
 				       "%s sent this end away: it expects no such caller", peer);
@@ -295,9 +334,11 @@ static int hear_answer(struct tcp_attempt *a)
 		if (rc != 0)
 			return rc;
 		struct iovec to = { text + has, sizeof(text) - has };
-		ssize_t got = mst_tcp_receive(a->link, &to, 1);
+		ssize_t got = mst_tcp_receive(&a->link->conn, &to, 1);
 		if (got == -EAGAIN)
 			continue;
+		if (got < 0 && mst_tcp_why(&a->link->conn) != NULL)
+			return mst_reason_fail(a->why, (int)got, "%s", mst_tcp_why(&a->link->conn));
 		if (got <= 0)
 			return mst_reason_fail(a->why, -ECONNREFUSED,
 					       "%s closed the connection before it had answered",
@@ -307,25 +348,42 @@ static int hear_answer(struct tcp_attempt *a)
 	return judge(a, text);
 }
 
+/* A listener that has no room for one more handshake hangs up, and has room soon. */
+static bool calls_again(const struct tcp_attempt *a, uint32_t tries)
+{
+	if (!a->net->fabric.encrypted || tries == RETRIES || mst_left_ns(a->deadline_ns) < RETRY_NS)
+		return false;
+	(void)poll(NULL, 0, (int)(RETRY_NS / MST_MS));
+	return check_wanted(a) == 0;
+}
+
 static int try_one(struct tcp_attempt *a, union mst_tcp_address far)
 {
 	struct mst_tcp_link *l = a->link;
+	uint64_t until_ns = a->until_ns;
+	uint32_t tries = 0;
+	int rc;
 
 	mst_tcp_address_text(&far.any, l->peer, sizeof(l->peer));
-	l->pulse = (struct mst_tcp_pulse){ 0 };
-	int rc = scope_far(a, &far);
-	if (rc == 0)
+	rc = scope_far(a, &far);
+	if (rc != 0)
+		return rc;
+	do {
+		mst_tcp_hang_up(&l->conn);
+		l->pulse = (struct mst_tcp_pulse){ 0 };
+		a->until_ns = until_ns;
 		rc = connect_to(a, &far);
-	if (rc == 0) {
-		mst_tcp_socket_prepare(l->fd);
+		if (rc == 0) {
+			mst_tcp_socket_prepare(l->conn.fd);
+			rc = shake_hands(a);
+		}
+	} while (rc == -ECONNRESET && calls_again(a, tries++));
+	if (rc == 0)
 		rc = say_hello(a);
-	}
 	if (rc == 0)
 		rc = hear_answer(a);
-	if (rc != 0 && l->fd >= 0) {
-		close(l->fd);
-		l->fd = -1;
-	}
+	if (rc != 0)
+		mst_tcp_hang_up(&l->conn);
 	return rc;
 }
 

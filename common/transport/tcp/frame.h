@@ -71,6 +71,7 @@ bool mst_tcp_hello_begins(const uint8_t *in, size_t count);
 
 /* An answer's error: nobody expects this caller here. */
 #define MST_TCP_UNKNOWN (-ENOKEY)
+#define MST_TCP_WANTS_TLS (-EKEYREJECTED) /* and has got plain bytes */
 
 /* The acceptor's. */
 struct mst_tcp_answer {

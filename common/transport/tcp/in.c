@@ -183,6 +183,8 @@ static int explain_end(struct mst_tcp_link *l, ssize_t got)
 {
 	const struct mst_tcp_in *in = &l->in;
 
+	if (got < 0 && mst_tcp_why(&l->conn) != NULL)
+		return mst_reason_fail(&l->link.why, -EPIPE, "%s", mst_tcp_why(&l->conn));
 	if (got == 0 && in->open)
 		return mst_reason_fail(&l->link.why, -EPIPE,
 				       "%s has ended the connection in the middle of a put, after "
@@ -206,10 +208,11 @@ static ssize_t fetch(struct mst_tcp_link *l, bool *full)
 	if (in->open)
 		to[count++] = (struct iovec){ place_of(l, in->frame.offset) + in->done, needs };
 	to[count++] = (struct iovec){ in->stash + in->end, sizeof(in->stash) - in->end };
-	ssize_t got = mst_tcp_receive(l, to, count);
+	ssize_t got = mst_tcp_receive(&l->conn, to, count);
+	*full = mst_tcp_holds(&l->conn);
 	if (got <= 0)
 		return got;
-	*full = (size_t)got == needs + to[count - 1].iov_len;
+	*full |= (size_t)got == needs + to[count - 1].iov_len;
 	size_t placed = (size_t)got < needs ? (size_t)got : needs;
 	in->done += placed;
 	in->end += (size_t)got - placed;
@@ -224,7 +227,7 @@ int mst_tcp_in_step(struct mst_tcp_link *l)
 		bool full = false;
 		ssize_t got = fetch(l, &full);
 		if (got == -EAGAIN)
-			return 0;
+			return full;
 		if (got <= 0)
 			return explain_end(l, got);
 		all += (size_t)got;
@@ -243,6 +246,6 @@ bool mst_tcp_in_discard(struct mst_tcp_link *l)
 	ssize_t got = 1;
 
 	for (int i = 0; i < 1024 && got > 0; i++)
-		got = mst_tcp_receive(l, &to, 1);
+		got = mst_tcp_receive(&l->conn, &to, 1);
 	return got > 0 || got == -EAGAIN;
 }

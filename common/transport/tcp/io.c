@@ -314,7 +314,7 @@ int mst_tcp_io_add(struct mst_tcp_io *io, struct mst_tcp_link *l)
 	lock_next(io);
 	l->place = io->link_count;
 	l->writable = l->readable = true;
-	if (epoll_ctl(io->epoll, EPOLL_CTL_ADD, l->fd, &ev) == 0)
+	if (epoll_ctl(io->epoll, EPOLL_CTL_ADD, l->conn.fd, &ev) == 0)
 		io->links[io->link_count++] = l;
 	else
 		rc = -errno;
@@ -326,7 +326,7 @@ int mst_tcp_io_add(struct mst_tcp_io *io, struct mst_tcp_link *l)
 void mst_tcp_io_remove(struct mst_tcp_io *io, struct mst_tcp_link *l)
 {
 	lock_next(io);
-	(void)epoll_ctl(io->epoll, EPOLL_CTL_DEL, l->fd, NULL);
+	(void)epoll_ctl(io->epoll, EPOLL_CTL_DEL, l->conn.fd, NULL);
 	io->links[l->place] = io->links[--io->link_count];
 	io->links[l->place]->place = l->place;
 	unlock(io);

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
@@ -77,7 +76,7 @@ void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns)
 
 	if (l->ended)
 		return;
-	switch (mst_tcp_pulse_look(&l->pulse, l->fd, now_ns, dead_ns)) {
+	switch (mst_tcp_pulse_look(&l->pulse, l->conn.fd, now_ns, dead_ns)) {
 	case MST_TCP_QUIET:
 		if (mst_tcp_out_is_idle(&l->out)) {
 			mst_tcp_out_ask(&l->out);
@@ -180,7 +179,7 @@ int mst_tcp_link_new(struct mst_tcp_net *net, const struct mst_tcp_link_cfg *cfg
 	l->link.lanes = cfg->lanes;
 	l->connector = cfg->connector;
 	l->views = cfg->connector && net->cfg.views;
-	l->fd = -1;
+	l->conn = MST_TCP_NO_CONN;
 	if (cfg->peer != NULL)
 		mst_tcp_address_text(cfg->peer, l->peer, sizeof(l->peer));
 	int rc = make_memory(l, net->cfg.outbound_max, why);
@@ -204,8 +203,7 @@ void mst_tcp_link_free(struct mst_link *link)
 	if (l == NULL)
 		return;
 	MST_ASSERT(l->state == MST_TCP_IDLE);
-	if (l->fd >= 0)
-		close(l->fd);
+	mst_tcp_hang_up(&l->conn);
 	if (l->export.region != NULL)
 		mst_region_take_back(l->export.region);
 	mst_queue_fini(&l->queue);
@@ -254,11 +252,11 @@ void mst_tcp_link_see_off(struct mst_tcp_link *l)
 		mst_tcp_link_gather(l);
 		speaks = speaks && mst_tcp_in_discard(l);
 		bool out = is_out(l);
-		if (l->broken != 0 || (out && mst_tcp_socket_is_empty(l->fd)))
+		if (l->broken != 0 || (out && mst_tcp_socket_is_empty(l->conn.fd)))
 			break;
-		struct pollfd pfd = {
-			.fd = l->fd, .events = (short)((speaks ? POLLIN : 0) | (out ? 0 : POLLOUT))
-		};
+		struct pollfd pfd = { .fd = l->conn.fd,
+				      .events = (short)((speaks ? POLLIN : 0) |
+							(out ? 0 : POLLOUT)) };
 		(void)poll(&pfd, 1, 1);
 	} while (mst_now_ns() < until_ns);
 }

@@ -8,6 +8,10 @@
  * of the address that has the most. So an address that calls without number loses its own. One that
  * the owner's filter does not expect is dropped before anything is kept of it.
  *
+ * Where data are encrypted a caller has to prove itself first, to a thread of the channels', which
+ * has bounds of its own (channel.h); only then it comes here, and says its hello through the
+ * channel.
+ *
  * A caller that was shown belongs to the thread that answers it, until that has stored CALLER_NONE;
  * all others belong to the listener's own thread.
  */
@@ -31,6 +35,9 @@
 #define CALLERS_MAX 64u
 #define SILENT_MAX_NS (5 * MST_SECOND)
 #define PORT_TRIES 16
+#define WARNINGS 5u
+#define WARNINGS_NS (10 * MST_SECOND)
+#define TLS_HANDSHAKE 22 /* the first byte of a caller that speaks TLS */
 
 enum tcp_caller_state {
 	CALLER_NONE,
@@ -40,7 +47,7 @@ enum tcp_caller_state {
 
 struct tcp_caller {
 	_Atomic enum tcp_caller_state state;
-	int fd;
+	struct mst_tcp_conn conn;
 	uint64_t since_ns;
 	union mst_tcp_address at;
 	struct mst_origin from;
@@ -55,12 +62,15 @@ struct tcp_listener {
 	int epoll; /* the sockets, and callers that are silent yet */
 	uint32_t sockets;
 	int socket[MST_TCP_ADDRESSES_MAX];
+	struct mst_listener *secure; /* of channels, which has the sockets then; NULL: plain */
+	uint8_t refusal[MST_TCP_ANSWER_BYTES];
+	struct mst_ratelimit warnings;
 	struct tcp_caller caller[CALLERS_MAX];
 };
 
-uint32_t mst_tcp_listener_descriptors(void)
+uint32_t mst_tcp_listener_descriptors(bool encrypted)
 {
-	return 1 + MST_TCP_ADDRESSES_MAX + CALLERS_MAX;
+	return 1 + MST_TCP_ADDRESSES_MAX + CALLERS_MAX + (encrypted ? MST_CHANNEL_DESCRIPTORS : 0);
 }
 
 /* ---- opening ---- */
@@ -178,6 +188,59 @@ static int listen_anywhere(struct tcp_listener *listener, struct mst_tcp_address
 	return rc;
 }
 
+/* At loopback all callers are of this host, as over shared memory. */
+static bool is_near(const struct tcp_listener *listener)
+{
+	return listener->net->fabric.addresses == NULL && listener->net->fabric.loopback;
+}
+
+static int listen_near(struct tcp_listener *listener, struct mst_tcp_addresses *told,
+		       struct mst_reason *why)
+{
+	static const char *const near[] = { "127.0.0.1", "::1" };
+	int rc = -EADDRNOTAVAIL;
+
+	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]) && rc != 0; i++) {
+		mst_reason_clear(why);
+		rc = mst_tcp_address_list(near[i], told, why);
+		if (rc == 0)
+			rc = listen_at_all(listener, told, why);
+		if (rc == -EADDRINUSE || rc == -EACCES)
+			break; /* of the port, which the next has no more than this */
+	}
+	return rc;
+}
+
+/* The sockets belong to the secure listener from now on: strangers have to prove themselves to its
+ * thread. */
+static int make_secure(struct tcp_listener *listener, struct mst_reason *why)
+{
+	const struct mst_channels *channels = &listener->net->cfg.channels;
+	struct mst_tcp_answer no = { .version = MST_TCP_VERSION, .error = MST_TCP_WANTS_TLS };
+	struct mst_channel_port port = { .own = channels->own,
+					 .sockets = listener->sockets,
+					 .refusal = listener->refusal,
+					 .refusal_bytes = sizeof(listener->refusal) };
+	struct epoll_event ev = { .events = EPOLLIN };
+
+	if (!listener->net->fabric.encrypted)
+		return 0;
+	mst_tcp_answer_encode(&no, listener->refusal);
+	for (uint32_t i = 0; i < listener->sockets; i++) {
+		(void)epoll_ctl(listener->epoll, EPOLL_CTL_DEL, listener->socket[i], NULL);
+		port.socket[i] = listener->socket[i];
+	}
+	listener->sockets = 0;
+	int rc = channels->ops->listen(&port, &listener->secure);
+	if (rc != 0)
+		return mst_reason_fail(why, rc, "cannot listen for callers by TLS: %s",
+				       strerror(-rc));
+	if (epoll_ctl(listener->epoll, EPOLL_CTL_ADD,
+		      channels->ops->stream->listener_fd(listener->secure), &ev) != 0)
+		return refused("epoll_ctl", why);
+	return 0;
+}
+
 static int open_listener(struct tcp_listener *listener, struct mst_reason *why)
 {
 	const struct mst_fabric *fabric = &listener->net->fabric;
@@ -187,13 +250,17 @@ static int open_listener(struct tcp_listener *listener, struct mst_reason *why)
 	listener->epoll = mst_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
 	if (listener->epoll < 0)
 		return refused("epoll_create1", why);
-	if (fabric->addresses == NULL) {
+	if (is_near(listener)) {
+		rc = listen_near(listener, &told, why);
+	} else if (fabric->addresses == NULL) {
 		rc = listen_anywhere(listener, &told, why);
 	} else {
 		rc = mst_tcp_address_list(fabric->addresses, &told, why);
 		if (rc == 0)
 			rc = listen_at_all(listener, &told, why);
 	}
+	if (rc == 0)
+		rc = make_secure(listener, why);
 	if (rc == 0)
 		rc = mst_tcp_address_print(&told, listener->listener.address,
 					   sizeof(listener->listener.address));
@@ -211,9 +278,7 @@ static enum tcp_caller_state state_of(struct tcp_caller *c)
 /* Its place is free again; its connection is ended, or has become a link's. */
 static void dismiss(struct tcp_caller *c)
 {
-	if (c->fd >= 0)
-		close(c->fd);
-	c->fd = -1;
+	mst_tcp_hang_up(&c->conn);
 	c->has = 0;
 	/* Release: the place is the listener's own thread's from now on. */
 	atomic_store_explicit(&c->state, CALLER_NONE, memory_order_release);
@@ -225,7 +290,7 @@ static void send_away(struct tcp_caller *c, int error)
 	uint8_t text[MST_TCP_ANSWER_BYTES];
 
 	mst_tcp_answer_encode(&no, text);
-	(void)send(c->fd, text, sizeof(text), MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)mst_tcp_send(&c->conn, &(struct iovec){ text, sizeof(text) }, 1);
 	dismiss(c);
 }
 
@@ -280,16 +345,33 @@ static void tell_version(const struct tcp_caller *c)
 		 MST_TCP_VERSION);
 }
 
-/* 0: all of its hello is here; -EAGAIN; else it is none. */
-static int read_hello(struct tcp_caller *c)
+/* It is told the same, and may not be able to say it. */
+static void tell_tls(struct tcp_listener *listener, const struct tcp_caller *c)
 {
-	ssize_t got = recv(c->fd, c->text + c->has, sizeof(c->text) - c->has, MSG_DONTWAIT);
+	char peer[MST_TCP_TEXT_LEN];
+
+	if (listener->secure == NULL && c->has > 0 && c->text[0] == TLS_HANDSHAKE &&
+	    mst_ratelimit_pass(&listener->warnings, mst_now_ns()))
+		mst_warn("%s speaks TLS at the data port %s, which is plain: start both ends with "
+			 "certificates (--tls-ca, --tls-cert, --tls-key), and this server without "
+			 "--data-tls off",
+			 mst_tcp_address_text(&c->at.any, peer, sizeof(peer)),
+			 listener->listener.address);
+}
+
+/* 0: all of its hello is here; -EAGAIN; else it is none. */
+static int read_hello(struct tcp_listener *listener, struct tcp_caller *c)
+{
+	struct iovec to = { c->text + c->has, sizeof(c->text) - c->has };
+	ssize_t got = mst_tcp_receive(&c->conn, &to, 1);
 
 	if (got < 0)
-		return errno == EWOULDBLOCK || errno == EINTR ? -EAGAIN : -errno;
+		return (int)got;
 	c->has += (size_t)got;
-	if (got == 0 || !mst_tcp_hello_begins(c->text, c->has))
+	if (got == 0 || !mst_tcp_hello_begins(c->text, c->has)) {
+		tell_tls(listener, c);
 		return -EPROTO;
+	}
 	if (c->has < sizeof(c->text))
 		return -EAGAIN;
 	int rc = mst_tcp_hello_decode(c->text, &c->hello);
@@ -301,17 +383,19 @@ static int read_hello(struct tcp_caller *c)
 /* 0: the caller has asked for a link, and may; -EAGAIN: not yet; else it is not fit to be seen. */
 static int hear(struct tcp_listener *listener, struct tcp_caller *c, struct mst_link_request *out)
 {
-	int rc = read_hello(c);
+	int rc = read_hello(listener, c);
 
-	if (rc == 0 && !mst_link_expected(&listener->listener, c->hello.token, &c->from))
+	if (rc == 0 && !is_near(listener) &&
+	    !mst_link_expected(&listener->listener, c->hello.token, &c->from))
 		rc = MST_TCP_UNKNOWN;
 	if (rc != 0)
 		return rc;
-	(void)epoll_ctl(listener->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+	(void)epoll_ctl(listener->epoll, EPOLL_CTL_DEL, c->conn.fd, NULL);
 	/* Relaxed: the request tells it to whoever answers. */
 	atomic_store_explicit(&c->state, CALLER_HEARD, memory_order_relaxed);
 	*out = (struct mst_link_request){ .lanes = c->hello.lanes,
-					  .from = { .count = 1, .at = { c->from } },
+					  .from = { .count = !is_near(listener),
+						    .at = { c->from } },
 					  .caller = c };
 	memcpy(out->token, c->hello.token, sizeof(out->token));
 	return 0;
@@ -335,6 +419,40 @@ static int hear_silent(struct tcp_listener *listener, uint64_t now_ns, struct ms
 	return -EAGAIN;
 }
 
+/* One that has proven who it is. */
+static int take_proven(struct tcp_listener *listener, struct mst_tcp_conn *out,
+		       union mst_tcp_address *at)
+{
+	const struct mst_channel_ops *ops = listener->net->cfg.channels.ops;
+	char peer[MST_TCP_TEXT_LEN];
+	socklen_t len = sizeof(*at);
+	struct mst_stream *stream;
+	int rc = ops->stream->accept(listener->secure, &stream, peer, sizeof(peer));
+
+	if (rc != 0)
+		return rc;
+	*out = (struct mst_tcp_conn){ ops->stream->stream_fd(stream), ops, stream };
+	if (getpeername(out->fd, &at->any, &len) == 0)
+		return 0;
+	mst_tcp_hang_up(out);
+	return 1;
+}
+
+/* @fd: the socket; of a plain listener. 0; 1: it was none; -errno. */
+static int take(struct tcp_listener *listener, int fd, struct mst_tcp_conn *out,
+		union mst_tcp_address *at)
+{
+	socklen_t len = sizeof(*at);
+
+	if (listener->secure != NULL)
+		return take_proven(listener, out, at);
+	*out = MST_TCP_NO_CONN;
+	out->fd = mst_descriptor_lift(accept4(fd, &at->any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC));
+	if (out->fd >= 0)
+		return 0;
+	return errno == EINTR || errno == ECONNABORTED || errno == EPROTO ? 1 : -errno;
+}
+
 /* Takes the next caller of a socket and hears it. 0: it asks for a link; 1: it does not, but there
  * may be more; -EAGAIN: there are none; else what accept() says. */
 static int let_near(struct tcp_listener *listener, int fd, struct mst_link_request *out)
@@ -342,27 +460,26 @@ static int let_near(struct tcp_listener *listener, int fd, struct mst_link_reque
 	struct tcp_caller *c = free_place(listener),
 			  *oldest = c == NULL ? yielding(listener) : NULL;
 	union mst_tcp_address at = { 0 };
-	socklen_t len = sizeof(at);
+	struct mst_tcp_conn conn;
 
 	if (c == NULL && oldest == NULL)
 		return -EAGAIN;
-	int caller = mst_descriptor_lift(accept4(fd, &at.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC));
-	if (caller < 0)
-		return errno == EINTR || errno == ECONNABORTED || errno == EPROTO ? 1 : -errno;
+	int rc = take(listener, fd, &conn, &at);
+	if (rc != 0)
+		return rc;
 	if (c == NULL) {
 		send_away(oldest, -ETIMEDOUT);
 		c = oldest;
 	}
-	c->fd = caller;
+	c->conn = conn;
 	c->at = at;
 	c->since_ns = mst_now_ns();
 	(void)mst_origin_of(&at.any, &c->from);
 	atomic_store_explicit(&c->state, CALLER_SILENT,
 			      memory_order_relaxed); /* no other sees it */
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
-	int rc = epoll_ctl(listener->epoll, EPOLL_CTL_ADD, caller, &ev) != 0
-			 ? -errno
-			 : hear(listener, c, out);
+	rc = epoll_ctl(listener->epoll, EPOLL_CTL_ADD, conn.fd, &ev) != 0 ? -errno
+									  : hear(listener, c, out);
 	if (rc != 0 && rc != -EAGAIN)
 		send_away(c, rc);
 	return rc == 0 ? 0 : 1;
@@ -376,7 +493,8 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 
 	mst_reason_clear(why);
 	/* A bounded number, since callers may come faster than they are sent away. */
-	for (uint32_t i = 0; i < listener->sockets && rc == -EAGAIN; i++) {
+	uint32_t count = listener->secure != NULL ? 1 : listener->sockets;
+	for (uint32_t i = 0; i < count && rc == -EAGAIN; i++) {
 		rc = 1;
 		for (uint32_t k = 0; k < CALLERS_MAX && rc == 1; k++)
 			rc = let_near(listener, listener->socket[i], out);
@@ -391,13 +509,13 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 /* ---- answering ---- */
 
 /* Nothing more comes of a caller before it is answered. */
-static int check_here(const struct tcp_caller *c, struct mst_reason *why)
+static int check_here(struct tcp_caller *c, struct mst_reason *why)
 {
 	char peer[MST_TCP_TEXT_LEN];
 	uint8_t byte;
-	ssize_t got = recv(c->fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT);
+	ssize_t got = mst_tcp_receive(&c->conn, &(struct iovec){ &byte, sizeof(byte) }, 1);
 
-	if (got < 0 && errno == EWOULDBLOCK)
+	if (got == -EAGAIN)
 		return 0;
 	mst_tcp_address_text(&c->at.any, peer, sizeof(peer));
 	if (got > 0)
@@ -405,7 +523,7 @@ static int check_here(const struct tcp_caller *c, struct mst_reason *why)
 	return mst_reason_fail(why, -EPIPE, "%s has gone before it was let in", peer);
 }
 
-static int say_yes(const struct tcp_caller *c, struct mst_reason *why)
+static int say_yes(struct tcp_caller *c, struct mst_reason *why)
 {
 	struct mst_tcp_answer yes = { .version = MST_TCP_VERSION };
 	uint8_t text[MST_TCP_ANSWER_BYTES];
@@ -415,7 +533,8 @@ static int say_yes(const struct tcp_caller *c, struct mst_reason *why)
 	if (rc != 0)
 		return rc;
 	/* The kernel has room for the first bytes of a connection. */
-	if (send(c->fd, text, sizeof(text), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(text))
+	if (mst_tcp_send(&c->conn, &(struct iovec){ text, sizeof(text) }, 1) ==
+	    (ssize_t)sizeof(text))
 		return 0;
 	return mst_reason_fail(why, -EPIPE, "a caller has gone before it was let in");
 }
@@ -432,14 +551,14 @@ static int let_in(struct tcp_listener *listener, struct tcp_caller *c, struct ms
 
 	if (rc != 0)
 		return rc;
-	mst_tcp_socket_prepare(c->fd);
+	mst_tcp_socket_prepare(c->conn.fd);
 	rc = say_yes(c, why);
 	if (rc != 0) {
 		mst_tcp_link_free(&l->link);
 		return rc;
 	}
-	l->fd = c->fd;
-	c->fd = -1;
+	l->conn = c->conn;
+	c->conn = MST_TCP_NO_CONN;
 	*out = &l->link;
 	return 0;
 }
@@ -468,6 +587,8 @@ static void listener_close(struct mst_link_listener *d)
 	if (listener == NULL)
 		return;
 	close_sockets(listener);
+	if (listener->secure != NULL)
+		listener->net->cfg.channels.ops->stream->unlisten(listener->secure);
 	for (uint32_t i = 0; i < CALLERS_MAX; i++)
 		if (state_of(&listener->caller[i]) != CALLER_NONE)
 			send_away(&listener->caller[i], -ECONNREFUSED);
@@ -487,8 +608,9 @@ static int listener_open(struct mst_net *net, struct mst_link_listener **out,
 	listener->listener.ops = &mst_tcp;
 	listener->net = (struct mst_tcp_net *)net;
 	listener->epoll = -1;
+	listener->warnings = (struct mst_ratelimit){ .window_ns = WARNINGS_NS, .burst = WARNINGS };
 	for (uint32_t i = 0; i < CALLERS_MAX; i++)
-		listener->caller[i].fd = -1;
+		listener->caller[i].conn = MST_TCP_NO_CONN;
 	int rc = open_listener(listener, why);
 	if (rc != 0) {
 		listener_close(&listener->listener);

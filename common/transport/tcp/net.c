@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
@@ -47,6 +46,16 @@ static int check_fabric(const struct mst_fabric *fabric, struct mst_reason *why)
 			       "ms and 600 ms; at least %llu",
 			       (unsigned long long)(fabric->link_timeout_ns / MST_MS),
 			       (unsigned long long)(MST_LINK_TIMEOUT_MIN_NS / MST_MS));
+}
+
+static int check_channels(const struct mst_tcp_net *net, struct mst_reason *why)
+{
+	if (!net->fabric.encrypted || net->cfg.channels.ops != NULL)
+		return 0;
+	return mst_reason_fail(why, -EACCES,
+			       "data are encrypted by TLS (--data-tls), and this process has no "
+			       "certificates: give it --tls-ca, --tls-cert and --tls-key, or "
+			       "MUSTER_TLS_CA, MUSTER_TLS_CERT and MUSTER_TLS_KEY");
 }
 
 static int open_ios(struct mst_tcp_net *net, struct mst_reason *why)
@@ -98,6 +107,8 @@ static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct 
 	net->cfg.fabric = &net->fabric;
 	int rc = check_fabric(&net->fabric, why);
 	if (rc == 0)
+		rc = check_channels(net, why);
+	if (rc == 0)
 		rc = publish(net, why);
 	if (rc == 0)
 		rc = open_ios(net, why);
@@ -126,7 +137,7 @@ int mst_tcp_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *
 	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
 	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
 
-	MST_ASSERT(l->state == MST_TCP_IDLE && l->fd >= 0);
+	MST_ASSERT(l->state == MST_TCP_IDLE && l->conn.fd >= 0);
 	mst_reason_clear(why);
 	if (net->link_count == net->cfg.links_max)
 		return -ENOSPC;
@@ -135,7 +146,7 @@ int mst_tcp_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *
 	int rc = mst_tcp_io_add(l->io, l);
 	if (rc != 0)
 		return rc;
-	mst_tcp_socket_hasten(l->fd, net->fabric.link_timeout_ns);
+	mst_tcp_socket_hasten(l->conn.fd, net->fabric.link_timeout_ns);
 	l->index = net->link_count;
 	net->links[net->link_count++] = l;
 	l->state = MST_TCP_LIVE;
@@ -153,10 +164,7 @@ static void net_detach(struct mst_link *link)
 	l->io = NULL;
 	if (l->state == MST_TCP_LIVE)
 		mst_tcp_link_see_off(l);
-	/* Also where a child of fork() has the descriptor still. */
-	(void)shutdown(l->fd, SHUT_RDWR);
-	close(l->fd);
-	l->fd = -1;
+	mst_tcp_cut(&l->conn);
 	net->links[l->index] = net->links[--net->link_count];
 	net->links[l->index]->index = l->index;
 	l->state = MST_TCP_IDLE;
@@ -171,8 +179,7 @@ static void net_disown(struct mst_net *n)
 
 	for (uint32_t i = 0; i < net->link_count; i++) {
 		struct mst_tcp_link *l = net->links[i];
-		close(l->fd);
-		l->fd = -1;
+		mst_tcp_hang_up(&l->conn);
 		l->io = NULL;
 		l->net = NULL;
 		l->state = MST_TCP_IDLE;
@@ -399,20 +406,22 @@ static void claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, 
 		  struct mst_claim *out)
 {
 	uint32_t threads = cfg->fabric != NULL ? cfg->fabric->io_threads : 0;
+	bool encrypted = cfg->fabric != NULL && cfg->fabric->encrypted;
 
 	*out = (struct mst_claim){ .descriptors = 1 };
 	if (lanes != NULL)
 		return;
-	out->threads = threads;
+	out->threads = threads + (accepts && encrypted); /* one that shakes hands */
 	out->descriptors = 2 * (1 + threads);
 	if (accepts)
-		out->descriptors += mst_tcp_listener_descriptors();
+		out->descriptors += mst_tcp_listener_descriptors(encrypted);
 }
 
 const struct mst_transport mst_tcp = {
 	.scheme = "tcp",
 	.prefix = "tcp:",
 	.medium = "TCP",
+	.encrypts = true,
 	.listener = &mst_tcp_listener,
 	.net_open = net_open,
 	.net_close = net_close,

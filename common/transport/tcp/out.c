@@ -92,7 +92,7 @@ int mst_tcp_out_step(struct mst_tcp_link *l)
 	while (all < STEP_BYTES) {
 		if (mst_tcp_out_is_idle(out) && !compose(l))
 			return 0;
-		ssize_t done = mst_tcp_send(l, out->part + out->at, out->count - out->at);
+		ssize_t done = mst_tcp_send(&l->conn, out->part + out->at, out->count - out->at);
 		if (done == -EAGAIN) {
 			l->writable = false;
 			return 0;

@@ -17,6 +17,7 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/transport/tcp/tcp.h"
@@ -28,26 +29,58 @@
 /* What the kernel holds that it has not sent: beyond that it waits in the queue of puts. */
 #define UNSENT_BYTES (256 << 10)
 
-ssize_t mst_tcp_send(struct mst_tcp_link *l, struct iovec *from, uint32_t count)
+ssize_t mst_tcp_send(struct mst_tcp_conn *c, struct iovec *from, uint32_t count)
 {
 	struct msghdr m = { .msg_iov = from, .msg_iovlen = count };
 	ssize_t done;
 
+	if (c->channel != NULL)
+		return c->channel->send(c->stream, from, count);
 	do {
-		done = sendmsg(l->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+		done = sendmsg(c->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 	} while (done < 0 && errno == EINTR);
 	return done >= 0 ? done : errno == EWOULDBLOCK ? -EAGAIN : -errno;
 }
 
-ssize_t mst_tcp_receive(struct mst_tcp_link *l, struct iovec *to, uint32_t count)
+ssize_t mst_tcp_receive(struct mst_tcp_conn *c, struct iovec *to, uint32_t count)
 {
 	struct msghdr m = { .msg_iov = to, .msg_iovlen = count };
 	ssize_t done;
 
+	if (c->channel != NULL)
+		return c->channel->receive(c->stream, to, count);
 	do {
-		done = recvmsg(l->fd, &m, MSG_DONTWAIT);
+		done = recvmsg(c->fd, &m, MSG_DONTWAIT);
 	} while (done < 0 && errno == EINTR);
 	return done >= 0 ? done : errno == EWOULDBLOCK ? -EAGAIN : -errno;
+}
+
+bool mst_tcp_holds(const struct mst_tcp_conn *c)
+{
+	return c->channel != NULL && c->channel->holds(c->stream);
+}
+
+const char *mst_tcp_why(const struct mst_tcp_conn *c)
+{
+	return c->channel != NULL ? c->channel->stream->why(c->stream) : NULL;
+}
+
+void mst_tcp_hang_up(struct mst_tcp_conn *c)
+{
+	if (c->channel != NULL)
+		c->channel->stream->close(c->stream);
+	else if (c->fd >= 0)
+		close(c->fd);
+	*c = MST_TCP_NO_CONN;
+}
+
+void mst_tcp_cut(struct mst_tcp_conn *c)
+{
+	if (c->channel != NULL)
+		c->channel->end(c->stream);
+	if (c->fd >= 0)
+		(void)shutdown(c->fd, SHUT_RDWR);
+	mst_tcp_hang_up(c);
 }
 
 void mst_tcp_socket_prepare(int fd)

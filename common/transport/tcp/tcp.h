@@ -17,7 +17,8 @@
  * what an io and the net's thread tell each other goes through rings, which have their size when
  * the link is made.
  *
- * All bytes of a link go through mst_tcp_send() and mst_tcp_receive().
+ * All bytes of a connection, from the hello on, go through mst_tcp_send() and mst_tcp_receive():
+ * plain, or through a channel (common/transport/channel.h), which encrypts them.
  *
  * Order and credits are those of the queue of puts (common/transport/queue.h), over one rail. The
  * credit word is a frame of its own kind, and no part of the inbound region.
@@ -99,10 +100,32 @@ void mst_tcp_address_set_port(union mst_tcp_address *a, in_port_t port); /* in n
 
 struct mst_tcp_link;
 
-/* Does not block, and raises no signal. Bytes that the kernel has; -EAGAIN, or another -errno. */
-ssize_t mst_tcp_send(struct mst_tcp_link *l, struct iovec *from, uint32_t count);
-/* Bytes received; 0: the peer has ended the connection; -EAGAIN, or another -errno. */
-ssize_t mst_tcp_receive(struct mst_tcp_link *l, struct iovec *to, uint32_t count);
+struct mst_tcp_conn {
+	int fd;                                /* -1: there is none */
+	const struct mst_channel_ops *channel; /* NULL: its bytes are plain */
+	struct mst_stream *stream;             /* of a channel; the descriptor is its own */
+};
+
+#define MST_TCP_NO_CONN                                                                            \
+	(struct mst_tcp_conn)                                                                      \
+	{                                                                                          \
+		.fd = -1                                                                           \
+	}
+
+/* Does not block, and raises no signal. Bytes that the kernel has; -EAGAIN, or another -errno.
+ * Where it took fewer, the next call has to begin with the rest, and not have fewer. */
+ssize_t mst_tcp_send(struct mst_tcp_conn *c, struct iovec *from, uint32_t count);
+/* Bytes received; 0: the peer has ended the connection; -EAGAIN, or another -errno. Where there is
+ * room left, and not mst_tcp_holds(), the descriptor tells of what comes later. */
+ssize_t mst_tcp_receive(struct mst_tcp_conn *c, struct iovec *to, uint32_t count);
+/* Has it more than its descriptor knows of? */
+bool mst_tcp_holds(const struct mst_tcp_conn *c);
+/* What is known beyond the error of receive(), a sentence; or NULL. Valid while it is there. */
+const char *mst_tcp_why(const struct mst_tcp_conn *c);
+/* From now on there is none. In a child of fork() parent and peer notice nothing of it. */
+void mst_tcp_hang_up(struct mst_tcp_conn *c);
+/* The same, also where a child of fork() has the descriptor still. */
+void mst_tcp_cut(struct mst_tcp_conn *c);
 /* Small frames go at once, and what waits, waits in the queue: of a kernel that refuses there is
  * nothing to fear. */
 void mst_tcp_socket_prepare(int fd);
@@ -269,7 +292,7 @@ struct mst_tcp_link {
 	struct mst_tcp_io *io; /* that has it; NULL: the net's thread does what an io would */
 
 	/* The io: */
-	int fd;
+	struct mst_tcp_conn conn;
 	uint32_t place; /* in io->links */
 	bool readable, writable, hung_up, ended;
 	bool io_news; /* for the net's thread */
@@ -353,6 +376,6 @@ int mst_tcp_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_li
 		 struct mst_reason *why);
 
 extern const struct mst_link_listener_ops mst_tcp_listener;
-uint32_t mst_tcp_listener_descriptors(void);
+uint32_t mst_tcp_listener_descriptors(bool encrypted);
 
 #endif

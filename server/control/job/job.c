@@ -103,6 +103,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_re
 	*j = (struct mst_job){
 		.o = cfg->options,
 		.networks = *cfg->networks,
+		.channels = cfg->channels,
 		.front = cfg->front,
 		.cores = cfg->cores,
 		.processors = cfg->processors,
@@ -144,7 +145,12 @@ void mst_job_fini(struct mst_job *j)
 
 static struct mst_plan_cfg plan_cfg(const struct mst_job *j)
 {
-	return (struct mst_plan_cfg){ j->o, &j->terms, &j->networks, j->cores, j->processors };
+	return (struct mst_plan_cfg){ .options = j->o,
+				      .terms = &j->terms,
+				      .networks = &j->networks,
+				      .channels = j->channels,
+				      .cores = j->cores,
+				      .processors = j->processors };
 }
 
 void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count)
@@ -318,6 +324,7 @@ int mst_job_try_listener(struct mst_job *j, struct mst_reason *why)
 	mst_lane_layout(&shortest, &layout);
 	struct mst_net_cfg cfg = { .fabric = &j->terms.fabric,
 				   .networks = &j->networks,
+				   .channels = j->channels,
 				   .links_max = j->o->workers + j->o->servers - 1,
 				   .lanes = mst_plan_lanes(&layout) };
 	struct mst_descriptors_cfg files = { .transport = mst_networks_transport(&j->networks),

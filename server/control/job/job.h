@@ -32,11 +32,12 @@ bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
 
 struct mst_job {
 	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
-	struct mst_networks networks;       /* that workers may come over */
-	struct mst_frontend *front;         /* the data side ends its waits */
-	uint32_t cores;                     /* for the data side's threads; 0: one */
-	uint32_t processors;                /* of this process; 0: not known */
-	struct mst_recording *recording;    /* where gradients' ends go; NULL: nowhere */
+	struct mst_networks networks; /* that workers may come over */
+	struct mst_channels channels;
+	struct mst_frontend *front;      /* the data side ends its waits */
+	uint32_t cores;                  /* for the data side's threads; 0: one */
+	uint32_t processors;             /* of this process; 0: not known */
+	struct mst_recording *recording; /* where gradients' ends go; NULL: nowhere */
 
 	enum mst_job_state state;
 	struct mst_reason why; /* why the job ended */
@@ -87,7 +88,8 @@ struct mst_job {
 
 struct mst_job_cfg {
 	const struct mst_server_options *options; /* checked; must outlive the job */
-	const struct mst_networks *networks;      /* copied */
+	const struct mst_networks *networks; /* copied */
+	struct mst_channels channels; /* of its links, if there are certificates */
 	struct mst_frontend *front;
 	uint32_t cores, processors;
 	struct mst_recording *recording; /* if the options say so, else NULL; outlives the job */

@@ -313,6 +313,7 @@ static int set_up(struct mst_following *f, struct mst_reason *why)
 		 p->index, p->servers, p->job, p->first, p->first + p->count - 1, p->elems,
 		 mst_type_name(f->base->job.plan.vector.type),
 		 mst_type_name(f->base->job.plan.vector.result_type));
+	mst_networks_tell(&f->base->job.networks, f->base->job.terms.fabric.encrypted);
 	return 0;
 }
 

@@ -163,7 +163,7 @@ static void the_kernel_repeats_often_enough(void)
 	for (uint64_t dead_ns = MST_SECOND; dead_ns <= MST_LINK_TIMEOUT_MAX_NS; dead_ns *= 10) {
 		target_fabric.link_timeout_ns = dead_ns;
 		attack_begin(&g);
-		int fd = ((struct mst_tcp_link *)g.link)->fd;
+		int fd = ((struct mst_tcp_link *)g.link)->conn.fd;
 		if (getsockopt(fd, IPPROTO_TCP, 44, &most_ms, &len) == 0) { /* TCP_RTO_MAX_MS */
 			CU_ASSERT(most_ms >= 1000 && (uint64_t)most_ms * 15 * MST_MS > dead_ns);
 			CU_ASSERT(most_ms == 1000 || (uint64_t)most_ms * MST_MS <= dead_ns / 7);

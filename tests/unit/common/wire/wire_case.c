@@ -83,7 +83,8 @@ static void make_welcome(void)
 		.path = { .link_timeout_ns = 2000000000,
 			  .traffic_class = 106,
 			  .service_level = 5,
-			  .pkey = -1 },
+			  .pkey = -1,
+			  .encrypted = 1 },
 		.verdict_count = 2,
 		.verdict = { { 7, 2, MUSTER_COUNTED, 6 }, { 8, 2, MUSTER_CANCELLED, 0 } },
 	};
@@ -203,7 +204,7 @@ static void make_appoint(void)
 
 	a->lease_ns = 1, a->patience_ns = 2;
 	a->server_lease_ns = 3;
-	a->path = (struct mst_path){ UINT64_C(2000000000), 104, 15, -1 };
+	a->path = (struct mst_path){ UINT64_C(2000000000), 104, 15, -1, 1 };
 	a->token[15] = 8;
 	memcpy(a->address, "/muster-1-abc", sizeof("/muster-1-abc"));
 }

@@ -33,7 +33,11 @@ static void type(const char *const words[])
 	CU_ASSERT_EQUAL_FATAL(mst_options_init(&parsed, mst_server_table, &typed), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_options_argv(&parsed, argc, argv, &operand), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_terms_read(&typed, &terms, &why), 0);
-	cfg = (struct mst_plan_cfg){ &typed, &terms, &over_shm, 8, 8 };
+	cfg = (struct mst_plan_cfg){ .options = &typed,
+				     .terms = &terms,
+				     .networks = &over_shm,
+				     .cores = 8,
+				     .processors = 8 };
 }
 
 static int plan_elems(uint64_t elems)
