@@ -13,7 +13,7 @@
 int mst_secure_open(const struct mst_tls_files *files);
 
 /* For a command that starts a server and workers of its own on this host: neither they nor it use
- * certificates, whatever the environment names. */
+ * certificates that the environment names. */
 void mst_secure_forget(void);
 
 /* NULL: connections are plain streams. */

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 
 import scene
 from base import until
@@ -100,6 +101,18 @@ class Measures(Bench):
         head, *rows = [line.split() for line in out.splitlines() if not line.startswith("#")]
         self.assertEqual([(row[head.index("size")], row[head.index("servers")]) for row in rows],
                          [("64K", "2"), ("1M", "2")])
+
+    def test_encrypted(self):
+        """over TCP by TLS, with certificates that are made for the run and go with it"""
+        with tempfile.TemporaryDirectory() as place:
+            row, = self.figures("-n", "2", "--servers", "2", "--transport", "tcp", "--data-tls",
+                                "on", "--sizes", "96K", "--samples", "40", TMPDIR=place)
+            self.assertEqual((row["transport"], row["wrong"]), ("tcp", 0))
+            self.assertEqual(os.listdir(place), [])
+            rc, _, err = self.bench("-n", "2", "--transport", "tcp", "--data-tls", "on", "--sizes",
+                                    "4K", TMPDIR=os.path.join(place, "nowhere"))
+            self.assertEqual(rc, 2)
+            self.assertIn("TMPDIR names another", err)
 
     def test_tail(self):
         """with 1000 samples there is a p99.9"""

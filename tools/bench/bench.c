@@ -21,6 +21,7 @@
 #include "tools/bench/print.h"
 #include "tools/bench/worker.h"
 #include "tools/command.h"
+#include "tools/keys.h"
 #include "tools/report.h"
 #include "tools/secure.h"
 
@@ -188,9 +189,9 @@ int mst_bench_command(int argc, char **argv)
 	struct mst_bench_line line;
 	struct mst_reason why;
 
-	mst_secure_forget();
 	if (argc == 3 && strcmp(argv[1], MST_BENCH_WORKER) == 0)
 		return mst_bench_worker(argv[2]);
+	mst_secure_forget();
 	int rc = mst_bench_line_init(&line, argc, argv, &why);
 	int status = rc < 0 ? mst_refuse("bench", "%s", why.text) : MST_EXIT_DONE;
 	if (rc == 0 && line.options.help) {
@@ -201,5 +202,6 @@ int mst_bench_command(int argc, char **argv)
 		status = bench(&line);
 	}
 	mst_bench_line_fini(&line);
+	mst_keys_remove();
 	return status;
 }

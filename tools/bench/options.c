@@ -11,6 +11,7 @@
 #include "common/wire/lane.h"
 #include "server/core/policy/rule.h"
 #include "tools/bench/plan.h"
+#include "tools/keys.h"
 #include "tools/report.h"
 
 #define FIELD(name) .offset = offsetof(struct mst_bench_options, name)
@@ -279,6 +280,9 @@ static int check_server(struct mst_bench_line *line, struct mst_reason *why)
 {
 	struct mst_server_options *server = &line->options.server;
 
+	int rc = mst_keys_make(server, why);
+	if (rc != 0)
+		return rc;
 	server->owner = line->owner;
 	for (uint32_t i = 0; i < line->workers_count; i++) {
 		server->workers = line->workers[i];

@@ -12,6 +12,7 @@
 #include "common/base/text.h"
 #include "common/host/tasks.h"
 #include "server/options/process.h"
+#include "tools/keys.h"
 
 #define LINE_LEN (MST_REASON_LEN + 64u)
 
@@ -63,8 +64,8 @@ static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *c
 			 char *const *more, int ready_fd)
 {
 	char program[PATH_MAX], ready[40], end[40];
-	size_t flags = count_flags(cfg->flags);
-	char **argv = calloc(2 + flags + MORE_MAX + 1, sizeof(argv[0]));
+	size_t flags = count_flags(cfg->flags), keys = count_flags(mst_keys_flags());
+	char **argv = calloc(2 + flags + keys + MORE_MAX + 1, sizeof(argv[0]));
 	size_t count = 0;
 
 	if (argv == NULL)
@@ -77,7 +78,9 @@ static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *c
 		argv[count++] =
 			"--log-level=warn"; /* unless another is typed: the last one holds */
 	memcpy(&argv[count], cfg->flags, flags * sizeof(argv[0]));
-	memcpy(&argv[count + flags], more, count_flags(more) * sizeof(argv[0]));
+	count += flags;
+	memcpy(&argv[count], mst_keys_flags(), keys * sizeof(argv[0]));
+	memcpy(&argv[count + keys], more, count_flags(more) * sizeof(argv[0]));
 	struct mst_spawn spawn = {
 		.argv = argv,
 		.env = (char *const[]){ end, ready_fd >= 0 ? ready : NULL, NULL },
@@ -134,8 +137,8 @@ int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_c
 {
 	char join[176], one[] = "--servers=1", even[] = "--partition=even",
 			none[] = "--record=", finish[] = "--finish=worker",
-			port[] = "--data-port=0";
-	char *more[] = { join, one, even, none, finish, port, NULL };
+			port[] = "--data-port=0", tls[] = "--data-tls=auto";
+	char *more[] = { join, one, even, none, finish, port, tls, NULL };
 
 	(void)snprintf(join, sizeof(join), "--join=%s", leader);
 	int rc = spawn_program(child, cfg, more, -1);

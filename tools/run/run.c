@@ -9,6 +9,7 @@
 #include "common/base/log_writer.h"
 #include "server/core/policy/policy.h"
 #include "tools/command.h"
+#include "tools/keys.h"
 #include "tools/report.h"
 #include "tools/run/options.h"
 #include "tools/run/summary.h"
@@ -32,7 +33,7 @@ static int print_help(void)
 }
 
 /* What only the run can find wrong, and what musterd would, sooner. */
-static int check(const struct mst_run_line *line, struct mst_reason *why)
+static int check(struct mst_run_line *line, struct mst_reason *why)
 {
 	if (line->options.server.workers == 0) {
 		mst_reason_set(why, "how many workers? -n W says it");
@@ -45,7 +46,8 @@ static int check(const struct mst_run_line *line, struct mst_reason *why)
 	}
 	if (mst_report_check("json", line->options.json, why) != 0)
 		return -EINVAL;
-	return mst_server_options_check(&line->options.server, why);
+	int rc = mst_keys_make(&line->options.server, why);
+	return rc != 0 ? rc : mst_server_options_check(&line->options.server, why);
 }
 
 static void write_json(struct mst_ending *ending, const char *path)
@@ -190,5 +192,6 @@ int mst_run_command(int argc, char **argv)
 	int status = rc < 0 ? mst_refuse("run", "%s", why.text) : run_line(&line);
 
 	mst_run_line_fini(&line);
+	mst_keys_remove();
 	return status;
 }
