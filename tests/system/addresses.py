@@ -3,12 +3,13 @@
 """Jobs over TCP whose ends have several addresses: from which a worker dials, which of a server it
 dials, and from where its token is good.
 
-usage: addresses.py CASE --musterd MUSTERD --worker WORKER
+usage: addresses.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
        addresses.py --list
 """
 import os
 import socket
 import struct
+import tempfile
 
 import base
 from base import CALM, HANG_S, cases, check, main, must
@@ -83,6 +84,17 @@ def name_is_no_address(a):
             check(f"{value} is refused: {said.strip()}", status not in (0, None) and not missing)
 
 
+def muster_run_gives_the_port_to_its_leader(a):
+    """Two servers of a host cannot both have it."""
+    with tempfile.TemporaryDirectory() as folder:
+        status, said = base.Child([
+            a.muster, "run", "-n", "2", "--servers", "2", "--listen", "127.0.0.1:0", "--transport",
+            "tcp", "--data-port", str(PORT), "--commits", "20", *CALM, "--", a.worker,
+            os.path.join(folder, "log"), "20000"]).end(HANG_S)
+        check(f"the run has ended well: {said}", status == 0)
+
+
 if __name__ == "__main__":
     main(cases(source_and_port_are_as_told, token_is_good_where_the_worker_is_connected,
-               server_is_where_it_was_called, name_is_no_address), "musterd", "worker")
+               server_is_where_it_was_called, name_is_no_address,
+               muster_run_gives_the_port_to_its_leader), "musterd", "worker", "muster")
