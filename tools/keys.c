@@ -83,10 +83,9 @@ static int tell_rest(struct mst_reason *why)
 
 int mst_keys_make(struct mst_server_options *o, struct mst_reason *why)
 {
-	const struct mst_transport *t = mst_transport_find(mst_server_options_scheme(o));
 	struct mst_authority_cfg cfg = { .dir = keys.dir, .name = "run", .days = DAYS };
 
-	if (o->fabric.data_tls != MST_DATA_TLS_ON || t == NULL || !t->encrypts)
+	if (o->fabric.data_tls != MST_DATA_TLS_ON || !mst_server_options_may_encrypt(o))
 		return 0;
 	int rc = make_directory(why);
 	if (rc == 0)

@@ -29,8 +29,8 @@ struct mst_plane_cfg {
 	const struct mst_stream_ops *stream;
 	struct mst_credentials *credentials; /* NULL: plain streams; outlives the plane */
 	const struct mst_networks *networks; /* that workers may come over */
-	struct mst_channels channels; /* of links, by these credentials */
-	uint32_t cores;               /* for the data side's threads; 0: one */
+	struct mst_channels channels;        /* of links, by these credentials */
+	uint32_t cores;                      /* for the data side's threads; 0: one */
 	uint32_t processors;    /* that this process may use: for how it waits; 0: not known */
 	enum mst_access access; /* as mst_server_options_access() says; for the status */
 	/* Where the leader records how gradients end, if the options say so; outlives the plane. */

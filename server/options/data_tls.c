@@ -40,8 +40,7 @@ static enum mst_reach data_reach(const struct mst_server_options *o)
 				     : mst_reach_of(control_address(o));
 }
 
-/* Does a network send what could be encrypted, beyond this process's control? */
-static bool any_encrypts(const struct mst_server_options *o)
+bool mst_server_options_may_encrypt(const struct mst_server_options *o)
 {
 	struct mst_networks networks;
 	struct mst_reason why;
@@ -76,7 +75,7 @@ int mst_server_options_access(const struct mst_server_options *o, enum mst_acces
 {
 	const char *address = control_address(o);
 	/* The fabrics of other networks are trusted (docs/security.md). */
-	bool open = any_encrypts(o);
+	bool open = mst_server_options_may_encrypt(o);
 	struct mst_access_facts facts = { .address = address,
 					  .joins = o->join != NULL,
 					  .reach = mst_reach_of(address),

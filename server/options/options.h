@@ -124,6 +124,8 @@ int mst_server_options_access(const struct mst_server_options *o, enum mst_acces
 
 /* May links of this server's job be encrypted? They are over networks that can. */
 bool mst_server_options_encrypts(const struct mst_server_options *o);
+/* Can a network of --transport encrypt what it sends? */
+bool mst_server_options_may_encrypt(const struct mst_server_options *o);
 /* Is all of the job on this host, as far as addresses say? */
 bool mst_server_options_is_near(const struct mst_server_options *o);
 /* Is its control port, or that of its leader, at loopback? */

@@ -33,8 +33,8 @@ struct mst_plan_cfg {
 	const struct mst_server_options *options; /* as given to this server */
 	const struct mst_terms *terms;
 	const struct mst_networks *networks; /* that workers may come over */
-	struct mst_channels channels; /* of its links, if there are certificates */
-	uint32_t cores;               /* for the data side's threads */
+	struct mst_channels channels;        /* of its links, if there are certificates */
+	uint32_t cores;                      /* for the data side's threads */
 	uint32_t processors; /* that this process may use: for how it waits; 0: not known */
 };
 

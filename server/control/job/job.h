@@ -32,7 +32,7 @@ bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event);
 
 struct mst_job {
 	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
-	struct mst_networks networks; /* that workers may come over */
+	struct mst_networks networks;       /* that workers may come over */
 	struct mst_channels channels;
 	struct mst_frontend *front;      /* the data side ends its waits */
 	uint32_t cores;                  /* for the data side's threads; 0: one */
@@ -88,8 +88,8 @@ struct mst_job {
 
 struct mst_job_cfg {
 	const struct mst_server_options *options; /* checked; must outlive the job */
-	const struct mst_networks *networks; /* copied */
-	struct mst_channels channels; /* of its links, if there are certificates */
+	const struct mst_networks *networks;      /* copied */
+	struct mst_channels channels;             /* of its links, if there are certificates */
 	struct mst_frontend *front;
 	uint32_t cores, processors;
 	struct mst_recording *recording; /* if the options say so, else NULL; outlives the job */

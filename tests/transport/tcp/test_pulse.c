@@ -74,8 +74,8 @@ static void data_that_nobody_acknowledges_are_asked_for_the_time_and_no_longer(v
 	CU_ASSERT(now_ns - began_ns > DEAD_NS / 2);
 }
 
-/* Some of what was sent was answered, and then this host's own card went down: what the kernel sends
- * again does not get as far as to count as sent. */
+/* Some of what was sent was answered, and then this host's own card went down: what the kernel
+ * sends again does not get as far as to count as sent. */
 static void data_that_cannot_be_sent_again_end_the_link(void)
 {
 	begin();
