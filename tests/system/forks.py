@@ -61,7 +61,8 @@ def parent_dies(a, what, transport="shm"):
     lease is over."""
     with Job(a, 1, what, transport) as job:
         check("the parent is killed", job.forked.end(HANG_S)[0] == -signal.SIGKILL)
-        child = int(job.forked.said().splitlines()[0])
+        said = job.forked.said().splitlines()
+        child = int(next(line for line in said if line.isdigit()))
         try:
             check(f"its child has nothing of its links: {inherited(child)}", not inherited(child))
             status, log = job.server.end(LEASE / 2)

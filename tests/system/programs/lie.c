@@ -383,8 +383,10 @@ int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, s
 
 static const struct mst_transport *stand_before(const struct mst_transport *found)
 {
-	if (found == NULL || found == real)
-		return found == NULL ? NULL : &ours;
+	if (found == NULL || found == &mst_joint) /* a follower's, until its leader has spoken */
+		return found;
+	if (found == real)
+		return &ours;
 	MST_ASSERT(real == NULL);
 	real = found;
 	ours = *found;

@@ -255,8 +255,10 @@ static int trip_net_open(const struct mst_net_cfg *cfg, struct mst_net **out,
 
 static const struct mst_transport *stand_before(const struct mst_transport *found)
 {
-	if (found == NULL || found == real)
-		return found == NULL ? NULL : &ours;
+	if (found == NULL || found == &mst_joint) /* a follower's, until its leader has spoken */
+		return found;
+	if (found == real)
+		return &ours;
 	MST_ASSERT(real == NULL);
 	real = found;
 	ours = *found;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/client/servers_case.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,9 @@ int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct ms
 {
 	if (strncmp(welcome->server[0].address, "far:", 4) != 0)
 		return __real_mst_network_choice_take(c, welcome, out, why);
+	for (uint32_t k = 1; k < welcome->server_count; k++)
+		if (strncmp(welcome->server[k].address, "far:", 4) != 0)
+			return mst_reason_fail(why, -EPROTO, "one is not far");
 	*out = &far;
 	return 0;
 }
