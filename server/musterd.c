@@ -381,7 +381,7 @@ static void tell_begin(const struct mst_server_options *o, const struct mst_plan
 	tell_access(o, cfg->access);
 	tell_rights(cfg->access);
 	tell_checkpoints(o);
-	tell_privacy(o, cfg->networks);
+	tell_privacy(o, mst_plane_networks(the_plane));
 	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
 	mst_notifier_ready(notifier, status);
 	if (o->join == NULL) {

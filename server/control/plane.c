@@ -116,6 +116,11 @@ void mst_plane_free(struct mst_plane *p)
 	free(p);
 }
 
+const struct mst_networks *mst_plane_networks(const struct mst_plane *p)
+{
+	return &p->base.job.networks;
+}
+
 const char *mst_plane_address(const struct mst_plane *p)
 {
 	return p->base.front.address;

@@ -50,6 +50,8 @@ int mst_plane_new(const struct mst_plane_cfg *cfg, struct mst_plane **out, struc
 /* Frees the data side too. No thread may step it any more. */
 void mst_plane_free(struct mst_plane *p); /* accepts NULL */
 
+/* The networks that workers may come over, without those that this host lacks. */
+const struct mst_networks *mst_plane_networks(const struct mst_plane *p);
 /* "127.0.0.1:17077" */
 const char *mst_plane_address(const struct mst_plane *p);
 

@@ -117,7 +117,8 @@ def strangers_at_the_data_port(job):
     with socket.create_connection(data_port(job), timeout=HANG_S) as s:
         s.sendall(TCP_HELLO)
         magic, _, error, _ = TCP_ANSWER.unpack(s.recv(TCP_ANSWER.size, socket.MSG_WAITALL))
-        check("a plain caller is told to speak TLS", magic == b"mtcp" and error == -errno.EKEYREJECTED)
+        check("a plain caller is told to speak TLS",
+              magic == b"mtcp" and error == -errno.EKEYREJECTED)
     check("the log says it, too", until(
         lambda: "does not speak TLS at the data port" in follower.said(), HANG_S))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
