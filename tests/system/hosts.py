@@ -224,10 +224,12 @@ class Job(base.Job):
 
     elems = 1237
 
-    def __init__(self, a, hosts, *options, secure=("--insecure",), lease=CALM, places=None, **env):
+    def __init__(self, a, hosts, *options, secure=("--insecure",), lease=CALM, places=None,
+                 transport="tcp", **env):
         """@secure: how servers prove who they are."""
         self.hosts, self.secure, self.places, self.follower = hosts, secure, places, []
-        super().__init__(a, *secure, "--transport", "tcp", *lease, *options,
+        self.transport = transport
+        super().__init__(a, *secure, "--transport", transport, *lease, *options,
                          preexec_fn=hosts[0].enter, listen=f"{hosts[0].address}:0", **env)
         self.leader = self.server
 
@@ -244,8 +246,8 @@ class Job(base.Job):
 
     def join(self, index, *options, program=None):
         """A follower at that host."""
-        command = [program or self.a.musterd, "--join", self.address, "--transport", "tcp",
-                   *self.secure, *options]
+        command = [program or self.a.musterd, "--join", self.address, "--transport",
+                   self.transport, *self.secure, *options]
         self.follower.append(Child(command, preexec_fn=self.hosts[index].enter))
         return self.follower[-1]
 

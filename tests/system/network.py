@@ -63,6 +63,49 @@ def exact_three_servers(a):
                            "1,2,1"], ["registered=1", "ranges=7", "into=1"])
 
 
+def network_of(worker):
+    """Over what this worker's links go, and over what they do not: as its log says."""
+    said = re.search(r"rank \d+ of .* over (\w+)(?:; (.*))?", worker.said())
+    return (said[1], said[2] or "") if said else ("", "")
+
+
+def several_networks(a):
+    """One job, in which those at the server's host use its shared memory, and others TCP. They hold
+    up nobody, come back at another place, and all that counts is exact."""
+    with Network(4) as hosts, Job(a, hosts, *BACKUP, transport="auto",
+                                  places=[0, 0, 1, 2, 0]) as job:
+        job.elems = 20001
+        job.work_all(5, "sleep_us=1000", "1:die=5", "2:die=9", "4:sleep_us=8000", *job.ended_by(0))
+        for rank, place in ((1, 3), (2, 0)):
+            job.lost(rank)
+            job.places[rank] = place
+            job.work(rank, "sleep_us=1000", "again=1")
+            job.came_again(rank)
+        over = [network_of(worker) for worker in job.worker]
+        job.must(f"by their logs links go over {over}",
+                 [name for name, _ in over[2:6]] == ["tcp", "tcp", "", "tcp"] and
+                 "not shm: this process sees no listener" in over[2][1])
+        job.must("so says the server", all(f"rank {rank} is linked over tcp" in job.server.said()
+                                           for rank in (1, 2, 3)))
+        job.end_job()
+        job.settle(0, -9, -9, 0, 0, 0, 0)
+        job.proven("--kills")
+
+
+def one_network_for_all_servers(a):
+    """A worker sees the shared memory of one of two servers, and uses TCP to both."""
+    with Network(3) as hosts, Job(a, hosts, "-n", "2", "--servers", "2", "--commits", "30",
+                                  transport="auto", places=[0, 1]) as job:
+        job.elems = 20001
+        job.join(2)
+        job.work_all(2)
+        job.settle()
+        over = [network_of(worker) for worker in job.worker]
+        job.must(f"by their logs links go over {over}",
+                 all(name == "tcp" and "not shm" in why for name, why in over))
+        job.proven()
+
+
 def digits(a):
     """The main job, a worker at each host: one is slow, and one is killed."""
     with Network(6) as hosts, tempfile.TemporaryDirectory() as folder:
@@ -463,7 +506,8 @@ def nothing_is_left(a):
     check(f"this host has the cards that it had: {before}", cards() == before)
 
 
-CASES = cases(exact_one_server, exact_two_servers, exact_three_servers, digits, late_follower,
+CASES = cases(exact_one_server, exact_two_servers, exact_three_servers, several_networks,
+              one_network_for_all_servers, digits, late_follower,
               rejoin, state_transfer, worker_host_cut, server_host_cut, server_line_cut,
               stands_still, slow_reader, slow_link, loss, certificates, flat_a_hundred,
               flat_a_thousand, nothing_is_left)

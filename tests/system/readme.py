@@ -302,15 +302,14 @@ BLOCKS = {
     "#include <muster/muster.h>": first_program,
     "cc first.c -o first $(pkg-config --cflags --libs muster)": build_and_run,
     "musterd --workers 5 --policy backup:4": by_hand,
-    "musterd --workers 8 --policy backup:7 --transport tcp --listen 10.1.0.1:17077 --insecure":
+    "musterd --workers 8 --policy backup:7 --listen 10.1.0.1:17077 --insecure":
         between_hosts,
     "muster doctor --listen                 # on one host, and on the other:": is_it_open,
     "deploy/packages.sh test                                    # QEMU and what else they take":
         programs_exist("not run here: it installs packages and takes virtual machines; "
                        "vm.* run the same"),
     "deploy/debian.sh build && sudo apt-get install ./build/debian/*.deb": service,
-    "musterd --workers 8 --servers 2 --transport tcp --listen 10.1.0.1:17077 --insecure "
-    "    # leads":
+    "musterd --workers 8 --servers 2 --listen 10.1.0.1:17077 --insecure     # leads":
         several_servers,
     "muster run -n 5 --policy backup:4 --commits 100 --record run.csv -- ./first":
         record_and_plan,
