@@ -502,6 +502,23 @@ static void another_transport_than_the_listeners_is_einval(void)
 	unsetenv("MUSTER_TRANSPORT");
 }
 
+/* Offers a listener that refuses, and another network's. A token may be used up by then. */
+static bool offer_two_networks(struct fake_leader *f)
+{
+	(void)snprintf(f->welcome.server[0].address, MST_LISTENER_LEN, "/tmp|tcp:127.0.0.1:1");
+	(void)fake_greet(f);
+	(void)fake_hear(f, MST_MSG_LEAVE); /* nothing comes: the worker goes */
+	return fake_next(f) && fake_hear(f, MST_MSG_HELLO) &&
+	       fake_refuse(f, -ENOSPC, "it comes again");
+}
+
+static void links_that_fail_make_a_worker_join_anew(void)
+{
+	CU_ASSERT_EQUAL(client_open(offer_two_networks, CLIENT_LONG_MS), -ENOSPC);
+	CU_ASSERT(client_says(muster_error(NULL), "it comes again"));
+	client_close();
+}
+
 static bool name_a_strange_listener(struct fake_leader *f)
 {
 	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address), "pigeon:loft");
@@ -651,6 +668,8 @@ static CU_TestInfo cases[] = {
 	  shared_memory_elsewhere_says_what_to_do },
 	{ "another transport than the listener's is -EINVAL, and both are named",
 	  another_transport_than_the_listeners_is_einval },
+	{ "links that fail make a worker join anew, for the next network",
+	  links_that_fail_make_a_worker_join_anew },
 	{ "a listener of no transport here is named", a_listener_of_no_transport_here_is_named },
 	{ "variables that are too long are -EINVAL", variables_too_long_are_einval },
 	{ "being sent away from the listener is -EACCES", being_sent_away_is_eacces },
