@@ -105,7 +105,7 @@ def memory_takes_long_to_make(a):
     with tempfile.TemporaryDirectory() as trip:
         base_name = os.path.join(trip, "server")
         with open(base_name, "w") as f:
-            f.write("before open - - 2\n")
+            f.write("before open - - 1\n")
         with servers.Job(a, 2, "-n", "2", "--commits", "20", "--lease", f"{LEASE}s",
                          "--join-timeout", f"{gathers}s", workers=0, followers=0,
                          MUSTER_TRIP=trip) as job:

@@ -66,7 +66,9 @@ class Way(scene.Scene):
 
     def test_way_of_nobody(self):
         """a host where nobody listens, one that is none and a server of another kind are told"""
-        peer, address = self.listen("--data-address", "127.0.0.1", "--for", "100ms")
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = str(free.getsockname()[1])  # the usual one another test may take meanwhile
+        peer, address = self.listen("--data-address", "127.0.0.1", "--port", port, "--for", "100ms")
         peer.communicate(timeout=SECONDS)
         way, found = self.way(address)
         self.assertFalse(way["control"]["ok"])

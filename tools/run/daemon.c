@@ -57,11 +57,11 @@ static size_t count_flags(char *const *flags)
 	return count;
 }
 
-#define MORE_MAX 6u
+#define MORE_MAX 7u
 
-/* @more: flags that win over those the user typed; ends with NULL, at most MORE_MAX. */
+/* @more: flags that win over those the user typed; ends with NULL. */
 static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *cfg,
-			 char *const *more, int ready_fd)
+			 char *const more[MORE_MAX + 1], int ready_fd)
 {
 	char program[PATH_MAX], ready[40], end[40];
 	size_t flags = count_flags(cfg->flags), keys = count_flags(mst_keys_flags());
@@ -108,7 +108,7 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		     const struct mst_daemon_cfg *cfg, struct mst_reason *why)
 {
 	char workers[16], listen[160];
-	char *more[] = { workers, listen, NULL };
+	char *more[MORE_MAX + 1] = { workers, listen };
 	int ends[2];
 
 	(void)snprintf(workers, sizeof(workers), "--workers=%u", cfg->workers);
@@ -138,7 +138,7 @@ int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_c
 	char join[176], one[] = "--servers=1", even[] = "--partition=even",
 			none[] = "--record=", finish[] = "--finish=worker",
 			port[] = "--data-port=0", tls[] = "--data-tls=auto";
-	char *more[] = { join, one, even, none, finish, port, tls, NULL };
+	char *more[MORE_MAX + 1] = { join, one, even, none, finish, port, tls };
 
 	(void)snprintf(join, sizeof(join), "--join=%s", leader);
 	int rc = spawn_program(child, cfg, more, -1);

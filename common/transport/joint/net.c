@@ -26,6 +26,7 @@ static void net_close(struct mst_net *n)
 		struct mst_net *part = net->part[--net->count];
 		part->ops->net_close(part);
 	}
+	mst_domain_fini(&net->net.domain);
 	free(net);
 }
 

@@ -13,7 +13,7 @@
  *	before put answer 2 20     about to put the 20th answer to rank 2
  *	after put header - v20     a header is put of what was computed on version 20 or later
  *	before poll - - 1          about to look for the next arrivals
- *	before open - - 2          a server makes its memory: it has tried its listener before
+ *	before open - - 1          a server makes its memory; it has tried its networks before
  *
  * KIND is an immediate's, `line` between servers, or `data` for a put without. RANK is of the
  * session, at the server.
