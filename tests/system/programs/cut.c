@@ -67,10 +67,13 @@ static int cut_answer(struct mst_link_listener *listener, const struct mst_link_
 const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n)
 {
 	const char *text = getenv("MUSTER_CUT");
+	const struct mst_transport *found = __real_mst_networks_transport(n);
 
-	real = __real_mst_networks_transport(n);
-	if (real == NULL || real == &mst_joint) /* a follower's, until its leader has spoken */
-		return real;
+	if (found == NULL || found == &mst_joint) /* a follower's, until its leader has spoken */
+		return found;
+	if (found == real) /* set before there are threads */
+		return &ours;
+	real = found;
 	every = text != NULL ? strtoul(text, NULL, 10) : 0;
 	ours = *real;
 	ours_listener = *real->listener;
