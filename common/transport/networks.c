@@ -42,9 +42,10 @@ const char *mst_networks_text(const struct mst_networks *n, char out[MST_NETWORK
 void mst_networks_tell(const struct mst_networks *n, bool encrypted)
 {
 	for (uint32_t i = 0; i < n->count; i++)
-		mst_info("gradients and results %s over %s, %s",
-			 n->count > 1 ? "may travel" : "travel", n->item[i]->medium,
-			 mst_transport_privacy(n->item[i], encrypted));
+		if (!n->item[i]->maps)
+			mst_info("gradients and results %s over %s, %s",
+				 n->count > 1 ? "may travel" : "travel", n->item[i]->medium,
+				 mst_transport_privacy(n->item[i], encrypted));
 }
 
 /* ---- from text ---- */

@@ -351,8 +351,6 @@ static inline bool mst_link_expected(const struct mst_link_listener *listener,
  * sentences. */
 static inline const char *mst_transport_privacy(const struct mst_transport *t, bool encrypted)
 {
-	if (t->maps)
-		return "not encrypted (they do not leave this host)";
 	return t->encrypts && encrypted ? "encrypted (TLS 1.3)" : "not encrypted";
 }
 
@@ -377,7 +375,7 @@ int mst_networks_read(const char *text, struct mst_networks *out, struct mst_rea
 /* Leaves those of @n that have an address in a listener's, which may be the addresses of several
  * networks with "|" between them. */
 void mst_networks_keep(struct mst_networks *n, const char *address);
-/* The log says over what gradients may travel, and whether they are encrypted. */
+/* The log says over what gradients may leave this host, and whether they are encrypted. */
 void mst_networks_tell(const struct mst_networks *n, bool encrypted);
 /* Is one of them named in "shm,tcp"? */
 bool mst_networks_share(const struct mst_networks *n, const char *schemes);
