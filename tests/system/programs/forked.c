@@ -12,6 +12,7 @@
  * worker of a job where workers own, but for `open`, where its child is the other one.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -110,12 +111,14 @@ static int work(struct muster *m)
 	return rc < 0 ? failed(m, "work") : 0;
 }
 
-static int be_child(struct muster *m, const char *what)
+static int be_child(struct muster *m, const char *what, int alive)
 {
 	if (strcmp(what, "calls") == 0)
 		return call_all(m);
-	if (strcmp(what, "hold") == 0)
+	if (strcmp(what, "hold") == 0) {
+		close(alive);
 		sleep(60);
+	}
 	if (strcmp(what, "exec") == 0)
 		execlp("sleep", "sleep", "60", (char *)NULL);
 	muster_close(m);
@@ -129,21 +132,37 @@ static int be_child(struct muster *m, const char *what)
 
 /* ---- the parent ---- */
 
+/*
+ * Kills this process when its child has got past what a fork or an exec does by itself: until then
+ * the child may still have what it inherited, because it has not run yet.
+ */
+static void die_before(pid_t child, int alive)
+{
+	char byte;
+
+	if (read(alive, &byte, 1) != 0)
+		exit(wrong("the child has not closed its end"));
+	printf("%d\n", (int)child);
+	fflush(stdout);
+	raise(SIGKILL);
+}
+
 /* Return: the child. Where it holds on to all, this process is killed. */
 static pid_t fork_one(struct muster *m, const char *what)
 {
-	pid_t pid = fork();
-	int status = 1;
+	int alive[2], status = 1;
 
+	if (pipe2(alive, O_CLOEXEC) != 0)
+		exit(wrong("no pipe"));
+	pid_t pid = fork();
 	if (pid == 0)
-		_exit(be_child(m, what));
+		_exit(be_child(m, what, alive[1]));
 	if (pid < 0)
 		exit(wrong("cannot fork"));
-	if (strcmp(what, "hold") == 0 || strcmp(what, "exec") == 0) {
-		printf("%d\n", (int)pid);
-		fflush(stdout);
-		raise(SIGKILL);
-	}
+	close(alive[1]);
+	if (strcmp(what, "hold") == 0 || strcmp(what, "exec") == 0)
+		die_before(pid, alive[0]);
+	close(alive[0]);
 	if (strcmp(what, "open") != 0 && (waitpid(pid, &status, 0) != pid || status != 0))
 		exit(wrong("the child has failed"));
 	return pid;
