@@ -26,6 +26,9 @@
 /* Descriptors of a listener, beside its sockets. */
 #define MST_CHANNEL_DESCRIPTORS (3u + 2u * MST_CHANNEL_CALLERS_MAX)
 
+/* Bytes of its connection that a channel may have read and not given yet: less than that. */
+#define MST_CHANNEL_AHEAD_MAX ((size_t)128 << 10)
+
 /* Where channels are asked for. */
 struct mst_channel_port {
 	struct mst_credentials *own; /* must outlive the listener */

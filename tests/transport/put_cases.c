@@ -74,6 +74,30 @@ static void put_arrives_whole_and_once(void)
 	world_close(&w);
 }
 
+/* A network that waits for many bytes of a large put waits for none that do not come. */
+static void large_put_arrives_though_nothing_follows(void)
+{
+	static const size_t bytes[] = { 32767,  32768,  32769,  65537,   131072,  163840,
+					262144, 262145, 399999, 1048575, 1048576, 1310721 };
+	const struct mst_lanes lanes = { 2097152, 2097152, 4, 4 };
+	struct world_cfg cfg = { .peers = 1 };
+	struct world w = world_open(&cfg);
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
+	struct mst_net_event ev;
+
+	CU_ASSERT_FATAL(world_join(&w, 0, &lanes));
+	for (uint32_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++) {
+		struct peer_command up = put_order(i, bytes[i], i, i);
+		CU_ASSERT_EQUAL(peer_put_with_credit(&w, &up), 1);
+		CU_ASSERT_EQUAL_FATAL(world_poll(&w, &ev, 1, PEER_WAIT_NS), 1);
+		CU_ASSERT_TRUE(pattern_is((uint8_t *)w.link[0]->inbound + i, bytes[i], i));
+		CU_ASSERT_EQUAL(notify_with_credit(&w, bytes[i], i, i), 1);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+		give_credits_back(&w);
+	}
+	world_close(&w);
+}
+
 static void arrivals_keep_their_order(void)
 {
 	struct world w = world_of_one();
@@ -516,6 +540,8 @@ static void view_is_of_whole_pages_that_there_are(void)
 
 CU_TestInfo put_cases[] = {
 	{ "a put arrives whole and once, with its immediate", put_arrives_whole_and_once },
+	{ "a large put arrives though nothing follows it",
+	  large_put_arrives_though_nothing_follows },
 	{ "arrivals come in the order of their puts", arrivals_keep_their_order },
 	{ "earlier puts are there at a later arrival", earlier_puts_are_there_at_a_later_arrival },
 	{ "a put from the remote mapping itself arrives", put_from_the_mapping_arrives },

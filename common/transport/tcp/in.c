@@ -12,10 +12,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/transport/channel.h"
 #include "common/transport/tcp/tcp.h"
 
 /* A step is bounded, so that a link that sends much leaves the others their turn. */
 #define STEP_BYTES ((size_t)1 << 20)
+/* So much of a payload comes before this end is woken, if so much is to come. */
+#define MARK_BYTES (UINT32_C(256) << 10)
+#define MARK_MIN_BYTES ((size_t)32 << 10)
 
 static_assert(MST_TCP_STASH_BYTES >= MST_TCP_FRAME_BYTES + MST_TCP_SMALL_BYTES,
 	      "a small frame lies in the stash as a whole");
@@ -219,6 +223,31 @@ static ssize_t fetch(struct mst_tcp_link *l, bool *full)
 	return got;
 }
 
+/* While much of a payload is to come, this end is not woken for each segment of it. Beneath the
+ * bytes of a channel the kernel has fewer: the rest has been read already. Then it is told so much
+ * only as are certain to come. */
+static int set_mark(struct mst_tcp_link *l)
+{
+	struct mst_tcp_in *in = &l->in;
+	size_t rest = in->open ? in->frame.length - in->done : 0;
+	size_t read = l->conn.channel != NULL ? MST_CHANNEL_AHEAD_MAX : 0;
+	uint32_t mark = 0;
+
+	if (rest >= read + MARK_MIN_BYTES)
+		mark = rest - read < MARK_BYTES ? (uint32_t)(rest - read) : MARK_BYTES;
+	if (mark == in->wake_at)
+		return 0;
+	int rc = mst_tcp_socket_wake_at(l->conn.fd, mark);
+	if (rc == 0)
+		in->wake_at = mark;
+	else if (mark < in->wake_at)
+		return mst_reason_fail(&l->link.why, -EPIPE,
+				       "the kernel does not tell of less than %u bytes from %s any "
+				       "more: %s",
+				       in->wake_at, l->peer, strerror(-rc));
+	return 0;
+}
+
 int mst_tcp_in_step(struct mst_tcp_link *l)
 {
 	size_t all = 0;
@@ -232,6 +261,8 @@ int mst_tcp_in_step(struct mst_tcp_link *l)
 			return explain_end(l, got);
 		all += (size_t)got;
 		int rc = take_stash(l);
+		if (rc == 0 && !full)
+			rc = set_mark(l);
 		if (rc < 0)
 			return rc;
 		if (!full && !l->hung_up) /* what comes later makes the descriptor ready again */

@@ -129,16 +129,26 @@ void mst_tcp_cut(struct mst_tcp_conn *c);
 /* Small frames go at once, and what waits, waits in the queue: of a kernel that refuses there is
  * nothing to fear. */
 void mst_tcp_socket_prepare(int fd);
+/* The kernel takes no more while it holds so many bytes that it has not sent. What waits then waits
+ * in the queue of puts, where a small put passes it. A kernel that refuses only holds more. */
+void mst_tcp_socket_hold(int fd, uint32_t bytes);
+#define MST_TCP_HELD_MIN (UINT32_C(256) << 10)
+#define MST_TCP_HELD_MAX (UINT32_C(1) << 30)
+/* The descriptor tells of bytes once there are so many, or the window is full, or no more come. It
+ * tells at once if there are. 0; -errno: nothing has changed. */
+int mst_tcp_socket_wake_at(int fd, uint32_t bytes);
 /* Makes it repeat what is not acknowledged often enough for a peer that counts as dead after
  * @dead_ns, where it can be told. */
 void mst_tcp_socket_hasten(int fd, uint64_t dead_ns);
 /* Has the kernel got acknowledgements for all that it was given? */
 bool mst_tcp_socket_is_empty(int fd);
 
-/* Whether the host at the other end answers. */
+/* ---- pulse.c: what the kernel knows of a connection ---- */
+
 struct mst_tcp_pulse {
-	uint64_t asked_ns;  /* 0: nothing is unanswered */
-	uint64_t looked_ns; /* last; 0: not yet */
+	uint64_t asked_ns;   /* 0: nothing is unanswered */
+	uint64_t looked_ns;  /* last; 0: not yet */
+	uint32_t held_bytes; /* as the kernel was told; 0: not yet */
 };
 
 enum mst_tcp_life {
@@ -148,7 +158,10 @@ enum mst_tcp_life {
 	MST_TCP_DEAD,  /* for too long */
 };
 
-/* Looks at the connection at @now_ns. To be called each mst_tcp_look_ns(). */
+/* What the kernel may hold unsent of a connection that takes @bytes_per_second. */
+uint32_t mst_tcp_held_bytes(uint64_t bytes_per_second);
+/* Looks at the connection at @now_ns: does the host at the other end answer? And tells the kernel
+ * how much to hold. To be called each mst_tcp_look_ns(). */
 enum mst_tcp_life mst_tcp_pulse_look(struct mst_tcp_pulse *p, int fd, uint64_t now_ns,
 				     uint64_t dead_ns);
 
@@ -171,6 +184,7 @@ struct mst_tcp_in {
 	bool open;      /* a payload is being received: */
 	struct mst_tcp_frame frame;
 	size_t done;
+	uint32_t wake_at;  /* bytes that the kernel tells of, at least; 0: of each */
 	uint64_t arrived;  /* immediates */
 	uint64_t credited; /* of this end's, as the peer has said last */
 };

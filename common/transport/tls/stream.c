@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/transport/tls/stream.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <openssl/err.h>
 #include <openssl/sslerr.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/reason.h"
+#include "common/transport/channel.h"
 #include "common/transport/tls/failure.h"
 
 struct mst_stream {
@@ -21,6 +23,8 @@ struct mst_stream {
 
 /* What a channel reads at a time; the library adds its own overhead. */
 #define READ_BYTES ((size_t)64 << 10)
+static_assert(READ_BYTES + 2 * MST_TLS_RECORD_BYTES <= MST_CHANNEL_AHEAD_MAX,
+	      "what is read ahead, and a record that is open");
 /* AES-128 is the cheapest where processors have it, which they mostly do; this end's list counts
  * where it calls. */
 #define CHANNEL_CIPHERS "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
