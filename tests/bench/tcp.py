@@ -9,7 +9,7 @@ time of the server and of all together, for each GiB of gradients. At last, what
 others under backup:N-1 when one of them is late, and when none is.
 
 With --veth the server and each worker have a network namespace of their own, joined by a bridge.
-That takes root.
+That takes root. Then the last worker also plays one that sends, and is sent to, over a slow link.
 
 usage: tcp.py BUILD [options]
 """
@@ -45,6 +45,9 @@ class Loopback:
 
     mpi = muster
 
+    def slow(self, rank, rate):
+        """Nothing is slow on loopback."""
+
     def ranks(self, words):
         return words
 
@@ -78,6 +81,13 @@ class Apart:
         run(["ip", "netns", "add", self.prefix + name])
         stack.callback(subprocess.run, ["ip", "netns", "del", self.prefix + name], check=False)
         run(["ip", "-n", self.prefix + name, "link", "set", "lo", "up"])
+
+    def slow(self, rank, rate):
+        """From now on a worker's link carries so much each way; None: what it can."""
+        for namespace, device in ((f"w{rank}", "eth0"), ("s", f"port{rank}")):
+            shape = ["qdisc", "add", "dev", device, "root", "tbf", "rate", rate, "burst", "64k",
+                     "latency", "50ms"] if rate else ["qdisc", "del", "dev", device, "root"]
+            run(["tc", "-n", self.prefix + namespace, *shape])
 
     def muster(self, words):
         return ["ip", "netns", "exec", f"{self.prefix}s", *words]
@@ -226,15 +236,26 @@ def late(args, contest):
     rounds = Rounds()
     meter = {"workers": args.workers, "elems": args.late_size // 4, "warmup": 3, "steps": 40,
              "seconds": args.seconds, "fill": "all", "owner": "servers"}
+    # Name, delay in ms (of one with a delay nobody waits for), and whether its link is slow.
+    clean = "when none is late"
+    runs = [(clean, 0, False), (f"with one of {args.workers} late by {args.delay} ms", args.delay,
+                                False)]
+    if args.veth:
+        runs.append((f"with one of {args.workers} at {args.slow_link} each way", 1, True))
     for _ in range(args.rounds):
-        for delay_ms in (0, args.delay):
-            rounds.take(delay_ms, lambda m: contest.muster(m, args.io_threads[-1], *options),
+        for name, delay_ms, slow in runs:
+            if slow:
+                contest.hosts.slow(args.workers - 1, args.slow_link)
+            rounds.take(name, lambda m: contest.muster(m, args.io_threads[-1], *options),
                         {**meter, "delay-ms": delay_ms})
-    if rounds.figures[0] and rounds.figures[args.delay]:
-        clean, slow = rounds.median(0), rounds.median(args.delay)
-        print(f"\n{tables.size_text(args.late_size)}, backup:{args.workers - 1}: a step takes "
-              f"{tables.us(clean)} us; with one of {args.workers} late by {args.delay} ms it takes "
-              f"the others {tables.us(slow)} us: {slow / clean:.2f}")
+            if slow:
+                contest.hosts.slow(args.workers - 1, None)
+    print(f"\n{tables.size_text(args.late_size)}, backup:{args.workers - 1}: what a step takes the "
+          "others")
+    for name, _, _ in runs:
+        if rounds.figures[name] and rounds.figures[clean]:
+            p50 = rounds.median(name)
+            print(f"  {name}: {tables.us(p50)} us: {p50 / rounds.median(clean):.2f}")
     return rounds.failures, rounds.wrong
 
 
@@ -255,6 +276,8 @@ def parse(argv):
     p.add_argument("--delay", type=compare.count(1, 10000), default=100, metavar="MS",
                    help="of the worker that is late; default 100")
     p.add_argument("--late-size", type=compare.size_of, default="1M", metavar="SIZE")
+    p.add_argument("--slow-link", default="100mbit", metavar="RATE",
+                   help="with --veth: of the worker that has a slow link; default 100mbit")
     p.add_argument("--no-even", action="store_true", help="only the steps with one late")
     p.add_argument("--no-late", action="store_true", help="none of those")
     p.add_argument("--muster-options", type=compare.shlex.split, default=[], metavar="WORDS",
