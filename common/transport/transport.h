@@ -196,6 +196,10 @@ struct mst_put {
 	size_t bytes; /* 0 is fine */
 	bool notify;  /* raise MST_ARRIVED with `imm` at the peer, after all earlier puts */
 	uint32_t imm;
+	/* A word that may pass earlier puts which are on their way: 8 bytes at a place that is
+	 * aligned in both memories, without `notify`. Of a link it is always the same place, to
+	 * which nothing else is put. The last such word is the one that stays. */
+	bool urgent;
 	bool more;   /* another put to this link, or poll() of its net, follows at once */
 	bool signal; /* report MST_SENT with `cookie` if put() returns 0 */
 	uint64_t cookie;

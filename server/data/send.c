@@ -179,6 +179,7 @@ void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session
 					       &(struct mst_put){ .offset = offset,
 								  .src = at,
 								  .bytes = sizeof(word),
+								  .urgent = true,
 								  .signal = true,
 								  .cookie = HINT_COOKIE }) == 0;
 }

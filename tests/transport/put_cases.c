@@ -98,6 +98,27 @@ static void large_put_arrives_though_nothing_follows(void)
 	world_close(&w);
 }
 
+static void urgent_word_is_there_at_a_later_arrival(void)
+{
+	struct world w = world_of_one();
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
+	struct peer_command check = { .order = PEER_CHECK, .offset = 8, .bytes = 8 };
+	_Alignas(8) uint8_t word[8];
+	struct mst_put urgent = { .offset = 8, .src = word, .bytes = 8, .urgent = true };
+
+	for (uint32_t i = 0; i < 200; i++) {
+		for (int twice = 0; twice < 2; twice++) {
+			pattern(word, 8, 2 * i + (uint32_t)twice);
+			CU_ASSERT_EQUAL(w.link[0]->ops->put(w.link[0], &urgent), 1);
+		}
+		CU_ASSERT_EQUAL(notify_with_credit(&w, 0, 0, i), 1);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+		check.seed = 2 * i + 1;
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	}
+	world_close(&w);
+}
+
 static void arrivals_keep_their_order(void)
 {
 	struct world w = world_of_one();
@@ -542,6 +563,7 @@ CU_TestInfo put_cases[] = {
 	{ "a put arrives whole and once, with its immediate", put_arrives_whole_and_once },
 	{ "a large put arrives though nothing follows it",
 	  large_put_arrives_though_nothing_follows },
+	{ "an urgent word is there at a later arrival", urgent_word_is_there_at_a_later_arrival },
 	{ "arrivals come in the order of their puts", arrivals_keep_their_order },
 	{ "earlier puts are there at a later arrival", earlier_puts_are_there_at_a_later_arrival },
 	{ "a put from the remote mapping itself arrives", put_from_the_mapping_arrives },

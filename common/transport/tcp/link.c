@@ -236,7 +236,7 @@ int mst_tcp_link_view(struct mst_link *link, enum mst_view what, size_t offset, 
 static bool is_out(const struct mst_tcp_link *l)
 {
 	return l->queue.head == l->queue.tail && mst_queue_is_idle(&l->queue) &&
-	       mst_tcp_out_is_idle(&l->out);
+	       mst_tcp_out_is_idle(&l->out) && !mst_tcp_out_is_urged(l);
 }
 
 /* A connection that is closed while something is unread is reset, and with it what the peer's

@@ -390,6 +390,8 @@ static int put(struct mst_link *link, const struct mst_put *what)
 	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
 
 	MST_ASSERT(l->state != MST_TCP_IDLE);
+	if (what->urgent)
+		return mst_tcp_out_urge(l, what);
 	if (l->state == MST_TCP_LIVE && !l->io->own)
 		mst_tcp_link_gather(l); /* what has been sent may be written over */
 	int rc = mst_queue_put(&l->queue, what);

@@ -6,13 +6,19 @@
  * A payload of MST_TCP_SMALL_BYTES or less travels through the ring with its frame, copied by the
  * thread that puts, word by word. Its source may be written again before it is sent, and half of
  * the one and half of the other would be a word that nobody has put.
+ *
+ * An urgent word lies beside the ring, and is composed before what the ring has. So it waits for
+ * the frames that are composed already, and these are few where they are large.
  */
 #include <errno.h>
 #include <string.h>
 
+#include "common/base/assert.h"
 #include "common/transport/tcp/tcp.h"
 
 #define STEP_BYTES ((size_t)1 << 20)
+/* Nothing is composed in addition to so much: an urgent word would wait for it. */
+#define BATCH_BYTES ((size_t)256 << 10)
 
 /* ---- composing ---- */
 
@@ -40,16 +46,49 @@ static void add_write(struct mst_tcp_out *out, uint8_t *head, const struct mst_t
 	out->report[out->count - 1] = w->report;
 }
 
-/* Return: is there anything to send? */
+bool mst_tcp_out_is_urged(const struct mst_tcp_link *l)
+{
+	/* Relaxed: whoever has put a word calls the io after that. */
+	return atomic_load_explicit(&l->urges, memory_order_relaxed) != l->out.urged;
+}
+
+/* As the first part. A word that is put meanwhile goes in place of this one, or after it. */
+static void add_urgent(struct mst_tcp_link *l)
+{
+	struct mst_tcp_out *out = &l->out;
+	uint8_t *head = out->head[MST_TCP_BATCH];
+
+	/* Acquire: pairs with the release in mst_tcp_out_urge(); the word is that one or newer. */
+	out->urged = atomic_load_explicit(&l->urges, memory_order_acquire);
+	uint64_t word = atomic_load_explicit(&l->urgent, memory_order_relaxed);
+	struct mst_tcp_frame f = { .kind = MST_TCP_WRITE,
+				   .offset = l->urgent_at,
+				   .length = sizeof(word) };
+
+	mst_tcp_frame_encode(&f, head);
+	memcpy(head + MST_TCP_FRAME_BYTES, &word, sizeof(word));
+	out->at = 0;
+	out->part[0] = (struct iovec){ head, MST_TCP_FRAME_BYTES + sizeof(word) };
+	out->number[0] = 0;
+}
+
+/* What was put before one of the writes is seen once that is popped: so the look for an urgent word
+ * comes after that, and an arrival never before the word. Return: is there anything to send? */
 static bool compose(struct mst_tcp_link *l)
 {
 	struct mst_tcp_out *out = &l->out;
 	struct mst_tcp_write w;
+	size_t bytes = 0;
 
-	out->at = out->count = 0;
-	for (uint32_t i = 0; i < MST_TCP_BATCH && mst_spsc_pop(l->writes, &w); i++)
+	out->at = out->count = 1;
+	for (uint32_t i = 0;
+	     i < MST_TCP_BATCH && bytes < BATCH_BYTES && mst_spsc_pop(l->writes, &w); i++) {
 		add_write(out, out->head[i], &w);
-	return out->count > 0;
+		bytes += w.frame.length;
+	}
+	if (mst_tcp_out_is_urged(l))
+		add_urgent(l);
+	return !mst_tcp_out_is_idle(out);
 }
 
 void mst_tcp_out_ask(struct mst_tcp_out *out)
@@ -175,6 +214,26 @@ static void queue_post(struct mst_queue *q, uint32_t rail)
 	/* Where the kernel takes no more the own io goes on once it does. */
 	if (l->io == NULL || !l->io->own || l->writable)
 		mst_tcp_io_call(l->io, l);
+}
+
+int mst_tcp_out_urge(struct mst_tcp_link *l, const struct mst_put *put)
+{
+	uint64_t word;
+
+	if (put->bytes != sizeof(word) || put->notify || put->offset % sizeof(word) != 0 ||
+	    put->offset > l->queue.peer_bytes || put->bytes > l->queue.peer_bytes - put->offset)
+		return -EINVAL;
+	if (l->state != MST_TCP_LIVE)
+		return -EPIPE;
+	memcpy(&word, put->src, sizeof(word));
+	if (l->urges == 0)
+		l->urgent_at = put->offset;
+	MST_ASSERT(l->urgent_at == put->offset);
+	atomic_store_explicit(&l->urgent, word, memory_order_relaxed);
+	/* Release: pairs with the acquire in add_urgent(). */
+	atomic_fetch_add_explicit(&l->urges, 1, memory_order_release);
+	mst_tcp_io_call(l->io, l);
+	return 1;
 }
 
 /* A caller that only puts learns of room here. */

@@ -197,7 +197,8 @@ bool mst_tcp_in_discard(struct mst_tcp_link *l);
 
 /* ---- out.c: puts on their way ---- */
 
-#define MST_TCP_BATCH 16u /* frames that are composed at a time */
+#define MST_TCP_BATCH 16u /* frames that are composed at a time, and one for an urgent word */
+#define MST_TCP_PARTS (2u * MST_TCP_BATCH + 1u)
 /* Writes that may be handed to the io, and are not with the kernel yet. */
 #define MST_TCP_SENDS MST_QUEUE_SENDS_MIN
 
@@ -211,14 +212,14 @@ struct mst_tcp_write {
 };
 
 struct mst_tcp_out {
-	uint8_t head[MST_TCP_BATCH][MST_TCP_FRAME_BYTES + MST_TCP_SMALL_BYTES];
-	struct iovec part[2u * MST_TCP_BATCH];
-	uint64_t number[2u *
-			MST_TCP_BATCH]; /* of the write that ends with this part; 0: none does */
-	bool report[2u * MST_TCP_BATCH];
+	uint8_t head[MST_TCP_BATCH + 1u][MST_TCP_FRAME_BYTES + MST_TCP_SMALL_BYTES];
+	struct iovec part[MST_TCP_PARTS];
+	uint64_t number[MST_TCP_PARTS]; /* of the write that ends with this part; 0: none does */
+	bool report[MST_TCP_PARTS];
 	uint32_t at, count; /* parts: sent, and composed */
 	uint64_t notified;  /* immediates */
 	uint64_t told;      /* of the peer's, by the last credit */
+	uint64_t urged;     /* urgent puts of which the word is composed */
 };
 
 extern const struct mst_queue_ops mst_tcp_queue;
@@ -233,6 +234,11 @@ static inline bool mst_tcp_out_is_idle(const struct mst_tcp_out *out)
 }
 /* Adds a frame that asks the peer's kernel for an acknowledgement. Only while it is idle. */
 void mst_tcp_out_ask(struct mst_tcp_out *out);
+/* The net's thread: an urgent put. It passes what the kernel does not have, but for a frame that is
+ * begun. 1; -EINVAL; -EPIPE. */
+int mst_tcp_out_urge(struct mst_tcp_link *l, const struct mst_put *put);
+/* Is an urgent word waiting to be composed? */
+bool mst_tcp_out_is_urged(const struct mst_tcp_link *l);
 
 /* ---- io.c: who receives and sends ---- */
 
@@ -321,6 +327,8 @@ struct mst_tcp_link {
 	_Atomic uint64_t sent;     /* number of the last write that the kernel has */
 	_Atomic int end;           /* 0, or what has ended it; link.why is written before */
 	_Atomic uint64_t in_word, out_word; /* credits, see queue.h */
+	_Atomic uint64_t urgent, urges;     /* the last urgent word, and how many there were */
+	uint64_t urgent_at; /* its place, which never changes; set before the first */
 
 	char peer[MST_TCP_TEXT_LEN]; /* for sentences */
 	bool connector, views;

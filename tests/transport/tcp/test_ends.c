@@ -71,6 +71,57 @@ static void a_full_window_ends_no_link_and_a_dead_host_does(void)
 	attack_end(&g);
 }
 
+/* Receives exactly so many bytes, while this thread sends, too. */
+static void read_while_polling(struct tcp_attack *g, void *into, size_t bytes)
+{
+	uint64_t until_ns = mst_deadline_ns(PATIENCE_NS);
+	struct mst_net_event ev;
+	size_t got = 0;
+
+	while (got < bytes) {
+		ssize_t n = recv(g->fd, (uint8_t *)into + got, bytes - got, MSG_DONTWAIT);
+		CU_ASSERT_FATAL(n != 0 && mst_left_ns(until_ns) > 0);
+		got += n > 0 ? (size_t)n : 0;
+		CU_ASSERT_EQUAL(mst_tcp.poll(g->target.net, &ev, 1), 0);
+	}
+}
+
+static void read_frame(struct tcp_attack *g, struct mst_tcp_frame *f)
+{
+	static uint8_t payload[MST_TCP_MESSAGE];
+	uint8_t head[MST_TCP_FRAME_BYTES];
+
+	read_while_polling(g, head, sizeof(head));
+	mst_tcp_frame_decode(head, f);
+	CU_ASSERT_FATAL(f->length <= sizeof(payload));
+	read_while_polling(g, payload, f->length);
+}
+
+/* A preemption hint is such a word, and results are what it would wait for. */
+static void an_urgent_word_passes_a_large_put(void)
+{
+	static const uint64_t word = UINT64_C(0x0123456789abcdef);
+	struct tcp_attack g;
+	struct mst_tcp_frame f = { 0 };
+	uint64_t before = 0;
+	int little = 128 << 10;
+
+	attack_begin(&g);
+	(void)setsockopt(((struct mst_tcp_link *)g.link)->conn.fd, SOL_SOCKET, SO_SNDBUF, &little,
+			 sizeof(little));
+	const size_t place = g.link->lanes.down_bytes - sizeof(word);
+	struct mst_put large = { .src = g.target.net->published, .bytes = place };
+	struct mst_put urgent = { .offset = place, .src = &word, .bytes = 8, .urgent = true };
+	CU_ASSERT(mst_tcp.put(g.link, &large) >= 0);
+	read_frame(&g, &f); /* it is under way */
+	CU_ASSERT_EQUAL(mst_tcp.put(g.link, &urgent), 1);
+	for (; f.offset != place; before += f.length)
+		read_frame(&g, &f);
+	CU_ASSERT_EQUAL(f.length, sizeof(word));
+	CU_ASSERT(before < MUCH / 4);
+	attack_end(&g);
+}
+
 /* ---- processes ---- */
 
 static void a_killed_process_is_lost_at_once(void)
@@ -288,6 +339,7 @@ int main(int argc, char **argv)
 		  a_host_that_is_gone_is_noticed_in_the_middle_of_a_put },
 		{ "a full window ends no link, and a dead host does",
 		  a_full_window_ends_no_link_and_a_dead_host_does },
+		{ "an urgent word passes a large put", an_urgent_word_passes_a_large_put },
 		{ "a killed process is lost at once", a_killed_process_is_lost_at_once },
 		{ "a process that stands still keeps its link",
 		  a_process_that_stands_still_keeps_its_link },
