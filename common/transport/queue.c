@@ -12,8 +12,40 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/transport/pages.h"
 
 #define ENTRIES_MIN 64u
+
+void mst_queue_set_lanes(struct mst_queue *q, const struct mst_lanes *lanes, bool connector)
+{
+	q->own_bytes = connector ? lanes->down_bytes : lanes->up_bytes;
+	q->peer_bytes = connector ? lanes->up_bytes : lanes->down_bytes;
+	q->in_credits = connector ? lanes->down_credits : lanes->up_credits;
+	q->out_credits = connector ? lanes->up_credits : lanes->down_credits;
+}
+
+size_t mst_queue_outbound(const struct mst_lanes *lanes, bool connector, size_t max)
+{
+	size_t all = connector ? lanes->up_bytes : lanes->down_bytes;
+
+	return !connector && max != 0 && max < all ? max : all;
+}
+
+int mst_queue_view(const struct mst_queue *q, enum mst_view what, size_t offset, size_t bytes,
+		   void *at)
+{
+	const struct mst_link *link = q->link;
+
+	switch (what) {
+	case MST_VIEW_OUTBOUND:
+		return mst_pages_view(link->outbound, link->outbound_bytes, offset, bytes, at);
+	case MST_VIEW_INBOUND:
+		return mst_pages_view(link->inbound, q->own_bytes, offset, bytes, at);
+	case MST_VIEW_SHARED:
+		return -EINVAL;
+	}
+	return -EINVAL;
+}
 
 int mst_queue_rail_init(struct mst_queue *q, uint32_t rail, uint32_t sends)
 {
@@ -259,7 +291,7 @@ static bool add_entry(struct mst_queue *q, struct mst_queue_entry *e)
 /* Return: is all of it posted? */
 static bool post_waiting(struct mst_queue *q)
 {
-	if (!q->open || !q->up)
+	if (!q->open || q->state != MST_QUEUE_LIVE)
 		return true;
 	/* Credits go before what may make the peer use them. */
 	bool rides = q->rides && q->head != q->tail && q->polled != q->told;
@@ -394,10 +426,10 @@ int mst_queue_put(struct mst_queue *q, const struct mst_put *put)
 
 	if (!is_inside(q, put))
 		return -EINVAL;
-	if (!q->up)
+	if (q->state != MST_QUEUE_LIVE)
 		return -EPIPE;
 	if ((put->notify && !has_credit(q)) || !make_room(q))
-		return q->up ? -EAGAIN : -EPIPE;
+		return q->state == MST_QUEUE_LIVE ? -EAGAIN : -EPIPE;
 	if (from == NULL) {
 		e.region = q->outbound;
 		e.src = q->outbound->base + put->offset;

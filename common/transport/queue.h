@@ -62,7 +62,7 @@ struct mst_queue_ops {
 	/* Hands what is composed to the network. */
 	void (*post)(struct mst_queue *q, uint32_t rail);
 	/* Takes in what has completed and arrived: mst_queue_completed(), mst_queue_arrived(). May
-	 * end the link, see `up`. */
+	 * end the link: mst_queue_end(). */
 	void (*gather)(struct mst_queue *q);
 };
 
@@ -95,12 +95,20 @@ struct mst_queue_pending {
 	uint64_t until[MST_RAILS_MAX]; /* completed on each rail; 0: it has none of it */
 };
 
+/* How far the link is whose queue it is. */
+enum mst_queue_state {
+	MST_QUEUE_IDLE,   /* attached to no net: not yet, or no more */
+	MST_QUEUE_LIVE,   /* attached */
+	MST_QUEUE_ENDING, /* it has ended; poll() has not said so yet */
+	MST_QUEUE_LOST,   /* it has */
+};
+
 struct mst_queue {
 	const struct mst_queue_ops *ops;
 	struct mst_link *link;
 	/* What is composed in, and what the net publishes (base NULL: nothing). */
 	struct mst_region *outbound, *published;
-	size_t peer_bytes; /* of the peer's inbound region */
+	size_t own_bytes, peer_bytes; /* of this end's inbound region, and of the peer's */
 	/* A put is cut at multiples of this in the peer's inbound region, into pieces of at most so
 	 * many bytes: a power of two, MST_QUEUE_MESSAGE_MIN or more. */
 	size_t message;
@@ -112,8 +120,12 @@ struct mst_queue {
 	size_t cut[2]; /* no piece goes across these places of the peer's memory; 0: none */
 	bool ordered;  /* plain writes of a rail are in the peer's memory in their order */
 	bool rides;    /* with a put the credit word costs next to nothing: each brings it along */
-	bool up;       /* the link is attached, and has not ended */
 	bool open;     /* it is known on all rails where the peer's inbound region is */
+
+	enum mst_queue_state state; /* the network sets IDLE and LIVE, the queue what follows */
+	int error;                  /* what has ended it */
+	bool torn;     /* the rails did not agree on what has arrived: the peer breaks the rules */
+	uint32_t idle; /* polls in a row that found nothing */
 
 	uint32_t rail_count;
 	struct mst_queue_rail rail[MST_RAILS_MAX];
@@ -130,6 +142,14 @@ struct mst_queue {
 	bool dirty;            /* there may be something to post */
 };
 
+/* What follows from the lanes of a link: credits both ways, and the bytes of inbound regions. */
+void mst_queue_set_lanes(struct mst_queue *q, const struct mst_lanes *lanes, bool connector);
+/* Bytes of the outbound region of a link's end. @max: outbound_max of its net. */
+size_t mst_queue_outbound(const struct mst_lanes *lanes, bool connector, size_t max);
+/* The transport's view(), of a link whose regions are shared memory. Nothing of the peer's is
+ * mapped here: MST_VIEW_SHARED is -EINVAL. */
+int mst_queue_view(const struct mst_queue *q, enum mst_view what, size_t offset, size_t bytes,
+		   void *at);
 /* Before anything is made: how many immediates and writes a rail must have room for is known. */
 int mst_queue_rail_init(struct mst_queue *q, uint32_t rail, uint32_t sends);
 /* Call it when all rails are set, and the size of a message. Return: 0 or -ENOMEM. */
@@ -166,5 +186,23 @@ bool mst_queue_take_sent(struct mst_queue *q, uint64_t *cookie);
 bool mst_queue_is_idle(const struct mst_queue *q);
 /* Posts a last write on each rail that reports: when it has, all before it have. */
 void mst_queue_mark(struct mst_queue *q);
+
+/* ---- queue_events.c: what poll() tells of the link ----
+ *
+ * A network's poll of one link takes in what there is, then calls mst_queue_take_events(), frees
+ * what arrivals took up, such as receives, and calls mst_queue_finish_poll(). */
+
+/* The link has ended; nothing of one that is not LIVE. -EPIPE: what has arrived is still told.
+ * -EPROTO: it is not. The sentence is in link.why. */
+void mst_queue_end(struct mst_queue *q, int error);
+/* Has poll() something to tell? */
+bool mst_queue_has_events(const struct mst_queue *q);
+/* Ends of puts, then arrivals, @max at most; `polled` counts the latter. Return: how many. If
+ * `torn` is set then, the network has to end the link. */
+int mst_queue_take_events(struct mst_queue *q, struct mst_net_event *ev, int max);
+/* @got of @max events have been taken: posts what waits, and gives credits back, now or when
+ * nothing has come for a while; or tells that the link is lost, once nothing else of it is to be
+ * told. Return: how many events there are now. */
+int mst_queue_finish_poll(struct mst_queue *q, struct mst_net_event *ev, int got, int max);
 
 #endif

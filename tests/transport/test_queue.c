@@ -74,7 +74,7 @@ static struct mst_queue queue_with(uint32_t rails, uint32_t sends, size_t bytes)
 			       .out_word = &out_word,
 			       .word_at = peer_bytes,
 			       .ordered = true,
-			       .up = true,
+			       .state = MST_QUEUE_LIVE,
 			       .open = true,
 			       .rail_count = rails };
 
@@ -321,7 +321,7 @@ static void nothing_is_written_before_the_peers_memory_is_known(void)
 	q.open = q.dirty = true;
 	mst_queue_flush(&q);
 	CU_ASSERT_EQUAL(count, 1);
-	q.up = false;
+	mst_queue_end(&q, -EPIPE);
 	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EPIPE);
 	mst_queue_fini(&q);
 }

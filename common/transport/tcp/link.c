@@ -12,12 +12,8 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "common/transport/pages.h"
 #include "common/transport/tcp/tcp.h"
 
-/* Polls without an event after which an end that never sleeps returns the last credits, as over
- * verbs. */
-#define IDLE_POLLS 2048u
 /* So long a link that is detached waits for a peer that takes what was put before. A kernel may let
  * its acknowledgement wait for 40 ms, though it has everything: for that nobody waits. */
 #define FAREWELL_NS (5 * MST_MS)
@@ -98,19 +94,10 @@ void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns)
 
 /* ---- beginning and end ---- */
 
-static size_t outbound_of(const struct mst_tcp_link *l, size_t max)
-{
-	size_t all = l->connector ? l->link.lanes.up_bytes : l->link.lanes.down_bytes;
-
-	return !l->connector && max != 0 && max < all ? max : all;
-}
-
 static int make_memory(struct mst_tcp_link *l, size_t outbound_max, struct mst_reason *why)
 {
-	size_t in = l->connector ? l->link.lanes.down_bytes : l->link.lanes.up_bytes;
-
-	l->link.outbound_bytes = outbound_of(l, outbound_max);
-	int rc = mst_tcp_memory_new(in, l->views, &l->inbound, why);
+	l->link.outbound_bytes = mst_queue_outbound(&l->link.lanes, l->connector, outbound_max);
+	int rc = mst_tcp_memory_new(l->queue.own_bytes, l->views, &l->inbound, why);
 	if (rc == 0)
 		rc = mst_tcp_memory_new(l->link.outbound_bytes, l->views, &l->outbound, why);
 	if (rc != 0)
@@ -118,14 +105,13 @@ static int make_memory(struct mst_tcp_link *l, size_t outbound_max, struct mst_r
 	l->link.inbound = l->inbound.base;
 	l->link.outbound = l->outbound.base;
 	l->composed = (struct mst_region){ .base = l->outbound.base, .bytes = l->outbound.bytes };
-	l->in.bounds.bytes = in;
+	l->in.bounds.bytes = l->queue.own_bytes;
 	return 0;
 }
 
 /* Credits have a place beyond all that can be put, so that out.c knows them. */
 static int make_queue(struct mst_tcp_link *l, struct mst_region *published)
 {
-	const struct mst_lanes *lanes = &l->link.lanes;
 	struct mst_queue *q = &l->queue;
 
 	q->ops = &mst_tcp_queue;
@@ -133,12 +119,10 @@ static int make_queue(struct mst_tcp_link *l, struct mst_region *published)
 	q->outbound = &l->composed;
 	q->published = published;
 	q->message = MST_TCP_MESSAGE;
-	q->peer_bytes = l->connector ? lanes->up_bytes : lanes->down_bytes;
+	mst_queue_set_lanes(q, &l->link.lanes, l->connector);
 	q->word_at = q->peer_bytes + sizeof(*q->out_word);
 	q->in_word = &l->in_word;
 	q->out_word = &l->out_word;
-	q->in_credits = l->connector ? lanes->down_credits : lanes->up_credits;
-	q->out_credits = l->connector ? lanes->up_credits : lanes->down_credits;
 	q->ordered = q->rides = q->open = true;
 	q->rail_count = 1;
 	int rc = mst_queue_rail_init(q, 0, MST_TCP_SENDS);
@@ -182,9 +166,9 @@ int mst_tcp_link_new(struct mst_tcp_net *net, const struct mst_tcp_link_cfg *cfg
 	l->conn = MST_TCP_NO_CONN;
 	if (cfg->peer != NULL)
 		mst_tcp_address_text(cfg->peer, l->peer, sizeof(l->peer));
-	int rc = make_memory(l, net->cfg.outbound_max, why);
+	int rc = make_queue(l, &net->versions);
 	if (rc == 0)
-		rc = make_queue(l, &net->versions);
+		rc = make_memory(l, net->cfg.outbound_max, why);
 	if (rc == 0)
 		rc = make_rings(l);
 	if (rc != 0) {
@@ -202,7 +186,7 @@ void mst_tcp_link_free(struct mst_link *link)
 
 	if (l == NULL)
 		return;
-	MST_ASSERT(l->state == MST_TCP_IDLE);
+	MST_ASSERT(l->queue.state == MST_QUEUE_IDLE);
 	mst_tcp_hang_up(&l->conn);
 	if (l->export.region != NULL)
 		mst_region_take_back(l->export.region);
@@ -221,15 +205,7 @@ int mst_tcp_link_view(struct mst_link *link, enum mst_view what, size_t offset, 
 
 	if (!l->views)
 		return -ENOTSUP;
-	switch (what) {
-	case MST_VIEW_OUTBOUND:
-		return mst_pages_view(link->outbound, link->outbound_bytes, offset, bytes, at);
-	case MST_VIEW_INBOUND:
-		return mst_pages_view(link->inbound, l->in.bounds.bytes, offset, bytes, at);
-	case MST_VIEW_SHARED: /* nothing of the acceptor's is mapped here */
-		return -EINVAL;
-	}
-	return -EINVAL;
+	return mst_queue_view(&l->queue, what, offset, bytes, at);
 }
 
 /* Is all that was put with the kernel? */
@@ -263,15 +239,6 @@ void mst_tcp_link_see_off(struct mst_tcp_link *l)
 
 /* ---- the net's thread's half ---- */
 
-static void end_seen(struct mst_tcp_link *l, int error)
-{
-	l->error = error;
-	l->state = MST_TCP_ENDING;
-	l->queue.up = false;
-	if (error != -EPIPE)
-		mst_queue_forget_arrivals(&l->queue);
-}
-
 void mst_tcp_link_gather(struct mst_tcp_link *l)
 {
 	/* Acquire: pairs with the release in end(). Before the arrivals: the end comes after
@@ -285,71 +252,14 @@ void mst_tcp_link_gather(struct mst_tcp_link *l)
 		mst_queue_completed(&l->queue, 0, sent);
 	while (mst_spsc_pop(l->arrivals, &imm))
 		mst_queue_arrived(&l->queue, 0, imm);
-	if (error != 0 && l->state == MST_TCP_LIVE)
-		end_seen(l, error);
-}
-
-bool mst_tcp_link_has_work(const struct mst_tcp_link *l)
-{
-	if (l->state == MST_TCP_ENDING)
-		return true;
-	if (l->state != MST_TCP_LIVE)
-		return false;
-	return mst_queue_has_arrival(&l->queue) || mst_queue_has_sent(&l->queue);
-}
-
-static int poll_sent(struct mst_tcp_link *l, struct mst_net_event *ev, int max)
-{
-	uint64_t cookie;
-	int n = 0;
-
-	while (n < max && mst_queue_take_sent(&l->queue, &cookie))
-		ev[n++] = (struct mst_net_event){ .kind = MST_SENT,
-						  .link = &l->link,
-						  .cookie = cookie };
-	return n;
-}
-
-static int poll_arrived(struct mst_tcp_link *l, struct mst_net_event *ev, int max)
-{
-	uint32_t imm = 0;
-	int n = 0;
-
-	while (n < max && mst_queue_has_arrival(&l->queue)) {
-		(void)mst_queue_take_arrival(&l->queue, &imm); /* one rail agrees with itself */
-		ev[n++] = (struct mst_net_event){ .kind = MST_ARRIVED,
-						  .link = &l->link,
-						  .imm = imm };
-	}
-	return n;
-}
-
-/* Half of the credits, or what is left of them after a while. */
-static void return_credits(struct mst_tcp_link *l, int events)
-{
-	mst_queue_flush(&l->queue);
-	l->idle = events > 0 ? 0 : l->idle + 1;
-	if (l->idle == IDLE_POLLS)
-		mst_queue_return(&l->queue);
-	else
-		mst_queue_settle(&l->queue);
+	if (error != 0)
+		mst_queue_end(&l->queue, error);
 }
 
 int mst_tcp_link_poll(struct mst_tcp_link *l, struct mst_net_event *ev, int max)
 {
-	if (l->state == MST_TCP_LIVE)
+	if (l->queue.state == MST_QUEUE_LIVE)
 		mst_tcp_link_gather(l);
-	int n = poll_sent(l, ev, max);
-	int arrived = poll_arrived(l, ev + n, max - n);
-	n += arrived;
-	l->queue.polled += (uint64_t)arrived;
-	if (l->state == MST_TCP_LIVE)
-		return_credits(l, n);
-	if (l->state == MST_TCP_ENDING && n < max && !mst_queue_has_arrival(&l->queue)) {
-		l->state = MST_TCP_LOST;
-		ev[n++] = (struct mst_net_event){ .kind = MST_LOST,
-						  .link = &l->link,
-						  .error = l->error };
-	}
-	return n;
+	int n = mst_queue_take_events(&l->queue, ev, max); /* one rail agrees with itself */
+	return mst_queue_finish_poll(&l->queue, ev, n, max);
 }

@@ -137,7 +137,7 @@ int mst_tcp_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *
 	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
 	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
 
-	MST_ASSERT(l->state == MST_TCP_IDLE && l->conn.fd >= 0);
+	MST_ASSERT(l->queue.state == MST_QUEUE_IDLE && l->conn.fd >= 0);
 	mst_reason_clear(why);
 	if (net->link_count == net->cfg.links_max)
 		return -ENOSPC;
@@ -149,8 +149,7 @@ int mst_tcp_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *
 	mst_tcp_socket_hasten(l->conn.fd, net->fabric.link_timeout_ns);
 	l->index = net->link_count;
 	net->links[net->link_count++] = l;
-	l->state = MST_TCP_LIVE;
-	l->queue.up = true;
+	l->queue.state = MST_QUEUE_LIVE;
 	return 0;
 }
 
@@ -159,16 +158,15 @@ static void net_detach(struct mst_link *link)
 	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
 	struct mst_tcp_net *net = l->net;
 
-	MST_ASSERT(l->state != MST_TCP_IDLE && net->links[l->index] == l);
+	MST_ASSERT(l->queue.state != MST_QUEUE_IDLE && net->links[l->index] == l);
 	mst_tcp_io_remove(l->io, l);
 	l->io = NULL;
-	if (l->state == MST_TCP_LIVE)
+	if (l->queue.state == MST_QUEUE_LIVE)
 		mst_tcp_link_see_off(l);
 	mst_tcp_cut(&l->conn);
 	net->links[l->index] = net->links[--net->link_count];
 	net->links[l->index]->index = l->index;
-	l->state = MST_TCP_IDLE;
-	l->queue.up = false;
+	l->queue.state = MST_QUEUE_IDLE;
 	l->net = NULL;
 }
 
@@ -182,8 +180,7 @@ static void net_disown(struct mst_net *n)
 		mst_tcp_hang_up(&l->conn);
 		l->io = NULL;
 		l->net = NULL;
-		l->state = MST_TCP_IDLE;
-		l->queue.up = false;
+		l->queue.state = MST_QUEUE_IDLE;
 	}
 	net->link_count = 0;
 	for (uint32_t i = 0; i < net->io_count; i++)
@@ -211,7 +208,7 @@ static void step_own(struct mst_tcp_net *net)
 static bool any_has_work(const struct mst_tcp_net *net)
 {
 	for (uint32_t i = 0; i < net->link_count; i++)
-		if (mst_tcp_link_has_work(net->links[i]))
+		if (mst_queue_has_events(&net->links[i]->queue))
 			return true;
 	return false;
 }
@@ -246,11 +243,11 @@ static bool has_work(void *n)
 	step_own(net);
 	for (uint32_t i = 0; i < net->link_count; i++) {
 		struct mst_tcp_link *l = net->links[i];
-		if (l->state == MST_TCP_LIVE) {
+		if (l->queue.state == MST_QUEUE_LIVE) {
 			mst_tcp_link_gather(l);
 			mst_queue_flush(&l->queue); /* there may be room by now */
 		}
-		any |= mst_tcp_link_has_work(l);
+		any |= mst_queue_has_events(&l->queue);
 	}
 	return any;
 }
@@ -389,13 +386,13 @@ static int put(struct mst_link *link, const struct mst_put *what)
 {
 	struct mst_tcp_link *l = (struct mst_tcp_link *)link;
 
-	MST_ASSERT(l->state != MST_TCP_IDLE);
+	MST_ASSERT(l->queue.state != MST_QUEUE_IDLE);
 	if (what->urgent)
 		return mst_tcp_out_urge(l, what);
-	if (l->state == MST_TCP_LIVE && !l->io->own)
+	if (l->queue.state == MST_QUEUE_LIVE && !l->io->own)
 		mst_tcp_link_gather(l); /* what has been sent may be written over */
 	int rc = mst_queue_put(&l->queue, what);
-	if (rc != -EAGAIN || l->state != MST_TCP_LIVE)
+	if (rc != -EAGAIN || l->queue.state != MST_QUEUE_LIVE)
 		return rc;
 	/* Credits may be here, and nobody has received them. */
 	mst_tcp_io_catch_up(l->io, l);

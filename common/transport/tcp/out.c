@@ -223,7 +223,7 @@ int mst_tcp_out_urge(struct mst_tcp_link *l, const struct mst_put *put)
 	if (put->bytes != sizeof(word) || put->notify || put->offset % sizeof(word) != 0 ||
 	    put->offset > l->queue.peer_bytes || put->bytes > l->queue.peer_bytes - put->offset)
 		return -EINVAL;
-	if (l->state != MST_TCP_LIVE)
+	if (l->queue.state != MST_QUEUE_LIVE)
 		return -EPIPE;
 	memcpy(&word, put->src, sizeof(word));
 	if (l->urges == 0)

@@ -290,22 +290,12 @@ void mst_tcp_io_hush(const struct mst_tcp_io *io);
 
 /* ---- link.c: one end of a session ---- */
 
-enum mst_tcp_state {
-	MST_TCP_IDLE,   /* attached to no net: not yet, or no more */
-	MST_TCP_LIVE,   /* attached */
-	MST_TCP_ENDING, /* it has ended; poll() has not said so yet */
-	MST_TCP_LOST,   /* it has */
-};
-
 struct mst_tcp_link {
 	struct mst_link link;
 
 	/* The net's thread: */
 	struct mst_tcp_net *net; /* it is attached to */
 	uint32_t index;          /* in net->links */
-	enum mst_tcp_state state;
-	int error;     /* what has ended it */
-	uint32_t idle; /* polls in a row that found nothing */
 	struct mst_queue queue;
 	size_t composed_bytes; /* in writes that the io has not been told of */
 	bool composed_any;     /* there are such writes */
@@ -362,7 +352,6 @@ void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns);
 
 /* The net's thread: takes in what the io has told, of a LIVE link. */
 void mst_tcp_link_gather(struct mst_tcp_link *l);
-bool mst_tcp_link_has_work(const struct mst_tcp_link *l);
 int mst_tcp_link_poll(struct mst_tcp_link *l, struct mst_net_event *ev, int max);
 /* Before it is detached, and when no io has it any more: what was put goes out, for a short while,
  * and what comes is dropped. */

@@ -78,7 +78,7 @@ static void gone(struct mst_verbs_rail *r, const struct rdma_cm_event *event)
 	struct mst_verbs_link *l = r->link;
 
 	r->cm = MST_VERBS_CM_GONE;
-	if (l->state != MST_VERBS_LIVE)
+	if (l->queue.state != MST_QUEUE_LIVE)
 		return;
 	mst_verbs_link_gather(l); /* a completion knows better why */
 	mst_verbs_reason_gone(r, event);
@@ -112,7 +112,7 @@ void mst_verbs_cm_event(struct mst_verbs_rail *r, struct rdma_cm_event *event)
 	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_REJECTED:
-		if (r->link->state == MST_VERBS_LIVE) {
+		if (r->link->queue.state == MST_QUEUE_LIVE) {
 			gone(r, event);
 			break;
 		}

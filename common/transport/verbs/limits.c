@@ -32,7 +32,7 @@ void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lane
 
 	if (lanes != NULL)
 		bytes = mst_verbs_memory_of(accepts ? lanes->up_bytes : lanes->down_bytes) +
-			mst_verbs_memory_of(mst_verbs_outbound(lanes, accepts, cfg->outbound_max));
+			mst_verbs_memory_of(mst_queue_outbound(lanes, !accepts, cfg->outbound_max));
 	*out = (struct mst_claim){
 		/* Links share what the net has: of each device, opened here and by the connection
 		 * manager, two files each and a completion channel; two channels of the connection

@@ -10,13 +10,9 @@
 
 #include "common/base/assert.h"
 #include "common/base/reason.h"
-#include "common/transport/pages.h"
 #include "common/transport/verbs/verbs.h"
 
 #define COMPLETIONS 16
-/* Polls without an event after which an end that never sleeps returns the last credits. They take
- * longer than a peer's answer, so that not each of its puts is followed by a credit. */
-#define IDLE_POLLS 2048u
 
 int mst_verbs_lanes_check(const struct mst_lanes *lanes)
 {
@@ -45,11 +41,9 @@ static _Atomic uint64_t *credit_word(const struct mst_verbs_memory *m)
 
 static int make_memory(struct mst_verbs_link *l, struct mst_reason *why)
 {
-	size_t in = l->connector ? l->link.lanes.down_bytes : l->link.lanes.up_bytes;
-
-	l->link.outbound_bytes = mst_verbs_outbound(&l->link.lanes, !l->connector,
+	l->link.outbound_bytes = mst_queue_outbound(&l->link.lanes, l->connector,
 						    l->home->cfg.outbound_max);
-	int rc = memory_new(l, in, &l->inbound, why);
+	int rc = memory_new(l, l->queue.own_bytes, &l->inbound, why);
 	if (rc == 0)
 		rc = memory_new(l, l->link.outbound_bytes, &l->outbound, why);
 	l->link.inbound = l->inbound.base;
@@ -64,18 +58,15 @@ static int make_memory(struct mst_verbs_link *l, struct mst_reason *why)
 
 static void prepare_queue(struct mst_verbs_link *l, uint32_t rails)
 {
-	const struct mst_lanes *lanes = &l->link.lanes;
 	struct mst_queue *q = &l->queue;
 
 	q->ops = &mst_verbs_queue;
 	q->link = &l->link;
 	q->outbound = &l->composed;
 	q->published = &l->home->versions;
-	q->peer_bytes = l->connector ? lanes->up_bytes : lanes->down_bytes;
+	mst_queue_set_lanes(q, &l->link.lanes, l->connector);
 	q->message = MST_VERBS_MESSAGE;
 	q->word_at = mst_verbs_peer_tail(l) + MST_VERBS_CREDIT_AT;
-	q->in_credits = l->connector ? lanes->down_credits : lanes->up_credits;
-	q->out_credits = l->connector ? lanes->up_credits : lanes->down_credits;
 	q->ordered = !l->home->fabric.relaxed_ordering;
 	q->rail_count = rails;
 }
@@ -114,7 +105,7 @@ void mst_verbs_link_free(struct mst_link *link)
 
 	if (l == NULL)
 		return;
-	MST_ASSERT(l->state == MST_VERBS_IDLE);
+	MST_ASSERT(l->queue.state == MST_QUEUE_IDLE);
 	if (l->home->inherited) {
 		free(l);
 		return;
@@ -137,19 +128,10 @@ int mst_verbs_link_view(struct mst_link *link, enum mst_view what, size_t offset
 			void *at)
 {
 	const struct mst_verbs_link *l = (const struct mst_verbs_link *)link;
-	size_t inbound = l->connector ? link->lanes.down_bytes : link->lanes.up_bytes;
 
 	if (!l->views)
 		return -ENOTSUP;
-	switch (what) {
-	case MST_VIEW_OUTBOUND:
-		return mst_pages_view(link->outbound, link->outbound_bytes, offset, bytes, at);
-	case MST_VIEW_INBOUND:
-		return mst_pages_view(link->inbound, inbound, offset, bytes, at);
-	case MST_VIEW_SHARED: /* nothing of the acceptor's is mapped here */
-		return -EINVAL;
-	}
-	return -EINVAL;
+	return mst_queue_view(&l->queue, what, offset, bytes, at);
 }
 
 /* ---- completions ---- */
@@ -253,7 +235,7 @@ static void gather(struct mst_verbs_rail *r)
 
 void mst_verbs_link_gather(struct mst_verbs_link *l)
 {
-	for (uint32_t i = 0; i < l->rail_count && l->state == MST_VERBS_LIVE; i++)
+	for (uint32_t i = 0; i < l->rail_count && l->queue.state == MST_QUEUE_LIVE; i++)
 		gather(&l->rail[i]);
 }
 
@@ -275,7 +257,7 @@ void mst_verbs_link_break(struct mst_verbs_rail *r, int error)
 	struct mst_verbs_link *l = r->link;
 
 	mst_verbs_link_gather(l);
-	if (l->state != MST_VERBS_LIVE)
+	if (l->queue.state != MST_QUEUE_LIVE)
 		return;
 	mst_reason_set(&l->link.why, "RDMA device %s refused a request: %s",
 		       mst_verbs_rail_device(r), strerror(error));
@@ -284,65 +266,22 @@ void mst_verbs_link_break(struct mst_verbs_rail *r, int error)
 
 void mst_verbs_link_end(struct mst_verbs_link *l, int error)
 {
-	if (l->state != MST_VERBS_LIVE)
+	if (l->queue.state != MST_QUEUE_LIVE)
 		return;
-	l->error = error;
-	l->state = MST_VERBS_ENDING;
-	l->queue.up = false;
+	mst_queue_end(&l->queue, error);
 	/* A peer that is gone puts no more: what has come by now is the last. */
 	for (uint32_t i = 0; i < l->rail_count; i++) {
 		if (error == -EPIPE)
 			gather(&l->rail[i]);
 		mst_verbs_rail_error(&l->rail[i]);
 	}
-	if (error != -EPIPE)
-		mst_queue_forget_arrivals(&l->queue);
 }
 
 /* ---- events ---- */
 
-bool mst_verbs_link_has_work(const struct mst_verbs_link *l)
-{
-	if (l->state == MST_VERBS_ENDING)
-		return true;
-	if (l->state != MST_VERBS_LIVE)
-		return false;
-	return mst_queue_has_arrival(&l->queue) || mst_queue_has_sent(&l->queue);
-}
-
-static int poll_sent(struct mst_verbs_link *l, struct mst_net_event *ev, int max)
-{
-	uint64_t cookie;
-	int n = 0;
-
-	while (n < max && mst_queue_take_sent(&l->queue, &cookie))
-		ev[n++] = (struct mst_net_event){ .kind = MST_SENT,
-						  .link = &l->link,
-						  .cookie = cookie };
-	return n;
-}
-
-static int poll_arrived(struct mst_verbs_link *l, struct mst_net_event *ev, int max)
-{
-	uint32_t imm = 0;
-	int n = 0;
-
-	while (n < max && mst_queue_has_arrival(&l->queue)) {
-		if (mst_queue_take_arrival(&l->queue, &imm) != 0) {
-			mst_verbs_link_end(l, explain_break(&l->rail[0]));
-			break;
-		}
-		ev[n++] = (struct mst_net_event){ .kind = MST_ARRIVED,
-						  .link = &l->link,
-						  .imm = imm };
-	}
-	return n;
-}
-
 /* Posts a receive for each that was used, before the peer is told that it may use them. */
 static void renew(struct mst_verbs_link *l, uint32_t count)
 {
-	l->queue.polled += count;
 	for (uint32_t i = 0; i < l->rail_count && count > 0; i++) {
 		int rc = mst_verbs_rail_post_receives(&l->rail[i], count);
 		if (rc != 0)
@@ -352,24 +291,14 @@ static void renew(struct mst_verbs_link *l, uint32_t count)
 
 int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int max)
 {
+	struct mst_queue *q = &l->queue;
+	uint64_t before = q->polled;
+
 	mst_verbs_link_gather(l);
-	int n = poll_sent(l, ev, max);
-	int arrived = poll_arrived(l, ev + n, max - n);
-	n += arrived;
-	if (l->state == MST_VERBS_LIVE) {
-		renew(l, (uint32_t)arrived);
-		mst_queue_flush(&l->queue);
-		l->idle = n > 0 ? 0 : l->idle + 1;
-		if (l->idle == IDLE_POLLS)
-			mst_queue_return(&l->queue);
-		else
-			mst_queue_settle(&l->queue);
-	}
-	if (l->state == MST_VERBS_ENDING && n < max && !mst_queue_has_arrival(&l->queue)) {
-		l->state = MST_VERBS_LOST;
-		ev[n++] = (struct mst_net_event){ .kind = MST_LOST,
-						  .link = &l->link,
-						  .error = l->error };
-	}
-	return n;
+	int n = mst_queue_take_events(q, ev, max);
+	if (q->torn)
+		mst_verbs_link_end(l, explain_break(&l->rail[0]));
+	if (q->state == MST_QUEUE_LIVE)
+		renew(l, (uint32_t)(q->polled - before));
+	return mst_queue_finish_poll(q, ev, n, max);
 }

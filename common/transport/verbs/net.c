@@ -164,7 +164,7 @@ int mst_verbs_attach(struct mst_net *n, struct mst_link *link, struct mst_reason
 	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
 	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
 
-	MST_ASSERT(l->state == MST_VERBS_IDLE && l->home == net);
+	MST_ASSERT(l->queue.state == MST_QUEUE_IDLE && l->home == net);
 	mst_reason_clear(why);
 	if (net->link_count == net->cfg.links_max)
 		return -ENOSPC;
@@ -174,8 +174,7 @@ int mst_verbs_attach(struct mst_net *n, struct mst_link *link, struct mst_reason
 	l->net = net;
 	l->index = net->link_count;
 	net->links[net->link_count++] = l;
-	l->state = MST_VERBS_LIVE;
-	l->queue.up = true;
+	l->queue.state = MST_QUEUE_LIVE;
 	/* Acquire: pairs with the listener's store; what it wrote about the reason is visible. */
 	if (atomic_load_explicit(&l->gone, memory_order_acquire))
 		mst_verbs_link_end(l, -EPIPE);
@@ -190,13 +189,14 @@ static void see_off(struct mst_verbs_link *l)
 	uint64_t end = mst_now_ns() + FAREWELL_NS;
 
 	mst_queue_flush(&l->queue);
-	if (l->state != MST_VERBS_LIVE || mst_queue_is_idle(&l->queue))
+	if (l->queue.state != MST_QUEUE_LIVE || mst_queue_is_idle(&l->queue))
 		return;
 	mst_queue_mark(&l->queue);
 	do {
 		mst_verbs_link_gather(l);
 		mst_queue_flush(&l->queue);
-	} while (l->state == MST_VERBS_LIVE && !mst_queue_is_idle(&l->queue) && mst_now_ns() < end);
+	} while (l->queue.state == MST_QUEUE_LIVE && !mst_queue_is_idle(&l->queue) &&
+		 mst_now_ns() < end);
 }
 
 static void net_detach(struct mst_link *link)
@@ -204,8 +204,8 @@ static void net_detach(struct mst_link *link)
 	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
 	struct mst_verbs_net *net = l->net;
 
-	MST_ASSERT(l->state != MST_VERBS_IDLE && net->links[l->index] == l);
-	if (l->state == MST_VERBS_LIVE)
+	MST_ASSERT(l->queue.state != MST_QUEUE_IDLE && net->links[l->index] == l);
+	if (l->queue.state == MST_QUEUE_LIVE)
 		see_off(l);
 	for (uint32_t i = 0; i < l->rail_count; i++) {
 		mst_verbs_rail_error(&l->rail[i]);
@@ -214,8 +214,7 @@ static void net_detach(struct mst_link *link)
 	}
 	net->links[l->index] = net->links[--net->link_count];
 	net->links[l->index]->index = l->index;
-	l->state = MST_VERBS_IDLE;
-	l->queue.up = false;
+	l->queue.state = MST_QUEUE_IDLE;
 	l->net = NULL;
 }
 
@@ -226,7 +225,7 @@ static void net_disown(struct mst_net *n)
 	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
 
 	for (uint32_t i = 0; i < net->link_count; i++) {
-		net->links[i]->state = MST_VERBS_IDLE;
+		net->links[i]->queue.state = MST_QUEUE_IDLE;
 		net->links[i]->net = NULL;
 	}
 	for (uint32_t i = 0; i < net->device_count; i++) {
@@ -251,7 +250,7 @@ void mst_verbs_net_lose(struct mst_verbs_net *net, struct mst_verbs_device *d)
 	d->gone = true;
 	for (uint32_t i = 0; i < net->link_count; i++) {
 		struct mst_verbs_link *l = net->links[i];
-		for (uint32_t k = 0; k < l->rail_count && l->state == MST_VERBS_LIVE; k++) {
+		for (uint32_t k = 0; k < l->rail_count && l->queue.state == MST_QUEUE_LIVE; k++) {
 			if (l->rail[k].device != d)
 				continue;
 			mst_verbs_reason_removed(&l->rail[k]);
@@ -270,7 +269,7 @@ static void hear_pair(const struct mst_verbs_net *net, const struct ibv_async_ev
 		return;
 	struct mst_verbs_rail *r = event->element.qp->qp_context;
 	struct mst_verbs_link *l = r->link;
-	if (l->net != net || l->state != MST_VERBS_LIVE)
+	if (l->net != net || l->queue.state != MST_QUEUE_LIVE)
 		return; /* not attached: not this thread's */
 	if (l->link.why.text[0] == '\0')
 		mst_reason_set(
@@ -370,7 +369,7 @@ static bool has_work(void *n)
 	for (uint32_t i = 0; i < net->link_count && !any; i++) {
 		mst_verbs_link_gather(net->links[i]);
 		mst_queue_flush(&net->links[i]->queue); /* there may be room by now */
-		any = mst_verbs_link_has_work(net->links[i]);
+		any = mst_queue_has_events(&net->links[i]->queue);
 	}
 	return any;
 }
@@ -487,7 +486,7 @@ static int put(struct mst_link *link, const struct mst_put *what)
 {
 	struct mst_verbs_link *l = (struct mst_verbs_link *)link;
 
-	MST_ASSERT(l->state != MST_VERBS_IDLE);
+	MST_ASSERT(l->queue.state != MST_QUEUE_IDLE);
 	return mst_queue_put(&l->queue, what);
 }
 

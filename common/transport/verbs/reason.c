@@ -234,6 +234,6 @@ void mst_verbs_reason_dial(struct mst_verbs_rail *r, const struct rdma_cm_event 
 	struct mst_verbs_link *l = r->link;
 
 	/* A link that was accepted, or that has been lost, is told of otherwise. */
-	if (l->connector && l->state == MST_VERBS_IDLE && l->link.why.text[0] == '\0')
+	if (l->connector && l->queue.state == MST_QUEUE_IDLE && l->link.why.text[0] == '\0')
 		l->error = of_attempt(r, event, &l->link.why);
 }

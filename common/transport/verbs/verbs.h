@@ -169,14 +169,6 @@ struct mst_verbs_need {
 	uint32_t rails, here; /* of a link; of them on this device */
 	struct mst_lanes lanes;
 };
-/* Bytes that a link's end composes in, of the peer's inbound region. @max: outbound_max of its
- * net. */
-static inline size_t mst_verbs_outbound(const struct mst_lanes *lanes, bool accepts, size_t max)
-{
-	size_t all = accepts ? lanes->down_bytes : lanes->up_bytes;
-
-	return accepts && max != 0 && max < all ? max : all;
-}
 /* As transport.h has it. */
 void mst_verbs_claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
 		     struct mst_claim *out);
@@ -327,23 +319,14 @@ int mst_verbs_send_region_exchange(struct mst_verbs_rail *r);
 
 /* ---- link.c: one end of a session ---- */
 
-enum mst_verbs_state {
-	MST_VERBS_IDLE,   /* attached to no net: not yet, or no more */
-	MST_VERBS_LIVE,   /* attached */
-	MST_VERBS_ENDING, /* it has ended; poll() has not said so yet */
-	MST_VERBS_LOST,   /* it has */
-};
-
 struct mst_verbs_link {
 	struct mst_link link;
 	struct mst_verbs_net *home; /* whose devices it uses */
 	struct mst_verbs_net *net;  /* it is attached to */
 	uint32_t index;             /* in net->links */
-	enum mst_verbs_state state;
 	bool connector;
 	_Atomic bool gone; /* acceptor, before it is attached: the peer has gone already */
-	int error;         /* what has ended it, or the attempt to dial it */
-	uint32_t idle;     /* polls in a row that found nothing */
+	int error;         /* what has ended the attempt to dial it */
 	bool views;        /* there can be some of both: */
 	struct mst_verbs_memory inbound, outbound;
 	/* Connector: what of the inbound region lies in a region of the program's. */
@@ -385,8 +368,6 @@ void mst_verbs_link_gather(struct mst_verbs_link *l);
 /* Takes completions of a link that is not attached yet. -EPIPE, -EPROTO: it broke, link.why
  * tells. */
 int mst_verbs_link_take_completions(struct mst_verbs_link *l);
-/* Has mst_verbs_link_poll() something? */
-bool mst_verbs_link_has_work(const struct mst_verbs_link *l);
 int mst_verbs_link_poll(struct mst_verbs_link *l, struct mst_net_event *ev, int max);
 /* Ends a LIVE link, for the reason that is in link.why by now. -EPIPE: what came before still
  * arrives. -EPROTO: nothing does. */

@@ -105,7 +105,7 @@ static struct mst_verbs_link *link_of(uint32_t credits)
 
 static void link_end(struct mst_verbs_link *l)
 {
-	l->state = MST_VERBS_IDLE;
+	l->queue.state = MST_QUEUE_IDLE;
 	l->composed.pin[0] = NULL;
 	l->rail[0].id = NULL;
 	l->rail[0].in = l->rail[0].out = NULL;
@@ -123,8 +123,8 @@ static void connect_rail(struct mst_verbs_link *l)
 /* The peer has taken all credits at once. */
 static void attach(struct mst_verbs_link *l)
 {
-	l->state = MST_VERBS_LIVE;
-	l->rail[0].open = l->queue.open = l->queue.up = true;
+	l->queue.state = MST_QUEUE_LIVE;
+	l->rail[0].open = l->queue.open = true;
 }
 
 /* ---- the promises ---- */
