@@ -1,41 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "common/transport/called.h"
 
-#include <arpa/inet.h>
-#include <net/if.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
+
+#include "common/transport/endpoint.h"
 
 #define HERE "*"
 
-static void text_v6(const struct sockaddr_in6 *a, char out[MST_CALLED_LEN])
-{
-	char host[INET6_ADDRSTRLEN] = "", scope[IF_NAMESIZE] = "";
-
-	if (IN6_IS_ADDR_V4MAPPED(&a->sin6_addr)) {
-		(void)inet_ntop(AF_INET, &a->sin6_addr.s6_addr[12], out, MST_CALLED_LEN);
-		return;
-	}
-	(void)inet_ntop(AF_INET6, &a->sin6_addr, host, sizeof(host));
-	bool scoped = a->sin6_scope_id != 0 && if_indextoname(a->sin6_scope_id, scope) != NULL;
-	(void)snprintf(out, MST_CALLED_LEN, "[%s%s%s]", host, scoped ? "%" : "", scope);
-}
-
 const char *mst_called_host(int fd, char out[MST_CALLED_LEN])
 {
-	struct sockaddr_storage at = { 0 };
+	union mst_endpoint at = { 0 };
 	socklen_t len = sizeof(at);
+	char text[MST_ENDPOINT_TEXT_LEN];
 
 	out[0] = '\0';
-	if (fd < 0 || getpeername(fd, (struct sockaddr *)&at, &len) != 0)
+	if (fd < 0 || getpeername(fd, &at.any, &len) != 0 ||
+	    (at.any.sa_family != AF_INET && at.any.sa_family != AF_INET6))
 		return out;
-	if (at.ss_family == AF_INET)
-		(void)inet_ntop(AF_INET, &((struct sockaddr_in *)&at)->sin_addr, out,
-				MST_CALLED_LEN);
-	else if (at.ss_family == AF_INET6)
-		text_v6((struct sockaddr_in6 *)&at, out);
-	return out;
+	return mst_called_host_of(mst_endpoint_text(&at.any, text), out);
 }
 
 const char *mst_called_host_of(const char *endpoint, char out[MST_CALLED_LEN])

@@ -27,7 +27,7 @@
 struct tcp_attempt {
 	struct mst_tcp_net *net;
 	const struct mst_dial *dial;
-	struct mst_tcp_addresses far, own; /* own: count 0 where any will do */
+	struct mst_endpoints far, own; /* own: count 0 where any will do */
 	struct mst_tcp_link *link;
 	struct mst_reason *why; /* of the address at hand */
 	uint64_t deadline_ns;   /* of the whole */
@@ -88,7 +88,7 @@ static int await(struct tcp_attempt *a, short events)
  * give just that one, and the socket is connected to itself. */
 static bool is_echo(int fd)
 {
-	union mst_tcp_address own = { 0 }, far = { 0 };
+	union mst_endpoint own = { 0 }, far = { 0 };
 	socklen_t own_len = sizeof(own), far_len = sizeof(far);
 
 	return getsockname(fd, &own.any, &own_len) == 0 &&
@@ -97,17 +97,17 @@ static bool is_echo(int fd)
 }
 
 /* This end's address of the same family, if the host has some that are to be used. */
-static int bind_own(const struct tcp_attempt *a, const union mst_tcp_address *far)
+static int bind_own(const struct tcp_attempt *a, const union mst_endpoint *far)
 {
-	char text[MST_TCP_TEXT_LEN];
+	char text[MST_ENDPOINT_TEXT_LEN];
 
 	for (uint32_t i = 0; i < a->own.count; i++) {
-		const union mst_tcp_address *own = &a->own.at[i];
+		const union mst_endpoint *own = &a->own.at[i];
 		if (own->any.sa_family != far->any.sa_family)
 			continue;
-		if (bind(a->link->conn.fd, &own->any, mst_tcp_address_bytes(own)) == 0)
+		if (bind(a->link->conn.fd, &own->any, mst_endpoint_bytes(own)) == 0)
 			return 0;
-		mst_tcp_address_text(&own->any, text, sizeof(text));
+		mst_endpoint_text(&own->any, text);
 		return mst_reason_fail(
 			a->why, -errno,
 			"this host has no address %s (its port does not matter): %s; "
@@ -124,7 +124,7 @@ static int bind_own(const struct tcp_attempt *a, const union mst_tcp_address *fa
 
 /* The interface of an address of one link (fe80::) is this end's own to know: that of its data
  * address, else the one that has the same name as the server's. */
-static int scope_far(const struct tcp_attempt *a, union mst_tcp_address *far)
+static int scope_far(const struct tcp_attempt *a, union mst_endpoint *far)
 {
 	if (far->any.sa_family != AF_INET6 || !IN6_IS_ADDR_LINKLOCAL(&far->v6.sin6_addr))
 		return 0;
@@ -146,24 +146,25 @@ static int scope_far(const struct tcp_attempt *a, union mst_tcp_address *far)
 }
 
 /* " from 10.0.0.9": this end of what was tried, as the kernel has chosen it; "": it has not. */
-static const char *from_text(int fd, char out[MST_TCP_TEXT_LEN])
+static const char *from_text(int fd, char out[MST_ENDPOINT_TEXT_LEN])
 {
-	union mst_tcp_address own = { 0 };
+	union mst_endpoint own = { 0 };
 	socklen_t len = sizeof(own);
-	char text[MST_TCP_TEXT_LEN];
+	char text[MST_ENDPOINT_TEXT_LEN];
 
 	out[0] = '\0';
-	if (getsockname(fd, &own.any, &len) != 0 || mst_tcp_address_is_any(&own))
+	if (getsockname(fd, &own.any, &len) != 0 || mst_endpoint_is_any(&own))
 		return out;
-	mst_tcp_address_text(&own.any, text, sizeof(text));
-	(void)snprintf(out, MST_TCP_TEXT_LEN, " from %.*s", (int)(strrchr(text, ':') - text), text);
+	mst_endpoint_text(&own.any, text);
+	(void)snprintf(out, MST_ENDPOINT_TEXT_LEN, " from %.*s", (int)(strrchr(text, ':') - text),
+		       text);
 	return out;
 }
 
 static int unreached(const struct tcp_attempt *a, int error)
 {
 	const char *peer = a->link->peer;
-	char from[MST_TCP_TEXT_LEN];
+	char from[MST_ENDPOINT_TEXT_LEN];
 
 	(void)from_text(a->link->conn.fd, from);
 	switch (error) {
@@ -191,7 +192,7 @@ static int unreached(const struct tcp_attempt *a, int error)
 static int silent(const struct tcp_attempt *a, const char *what, uint64_t since_ns)
 {
 	bool whole = a->until_ns >= a->deadline_ns;
-	char from[MST_TCP_TEXT_LEN];
+	char from[MST_ENDPOINT_TEXT_LEN];
 
 	return mst_reason_fail(
 		a->why, whole ? -ETIMEDOUT : -EHOSTUNREACH,
@@ -201,7 +202,7 @@ static int silent(const struct tcp_attempt *a, const char *what, uint64_t since_
 		from_text(a->link->conn.fd, from));
 }
 
-static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
+static int connect_to(struct tcp_attempt *a, const union mst_endpoint *far)
 {
 	struct mst_tcp_link *l = a->link;
 	uint64_t began_ns = mst_now_ns();
@@ -221,7 +222,7 @@ static int connect_to(struct tcp_attempt *a, const union mst_tcp_address *far)
 	uint64_t most_ns = a->last ? CONNECT_NS : NEXT_NS;
 	if (a->until_ns - began_ns > most_ns)
 		a->until_ns = began_ns + most_ns;
-	if (connect(l->conn.fd, &far->any, mst_tcp_address_bytes(far)) != 0) {
+	if (connect(l->conn.fd, &far->any, mst_endpoint_bytes(far)) != 0) {
 		if (errno != EINPROGRESS)
 			return unreached(a, errno);
 		rc = await(a, POLLOUT);
@@ -357,14 +358,14 @@ static bool calls_again(const struct tcp_attempt *a, uint32_t tries)
 	return check_wanted(a) == 0;
 }
 
-static int try_one(struct tcp_attempt *a, union mst_tcp_address far)
+static int try_one(struct tcp_attempt *a, union mst_endpoint far)
 {
 	struct mst_tcp_link *l = a->link;
 	uint64_t until_ns = a->until_ns;
 	uint32_t tries = 0;
 	int rc;
 
-	mst_tcp_address_text(&far.any, l->peer, sizeof(l->peer));
+	mst_endpoint_text(&far.any, l->peer);
 	rc = scope_far(a, &far);
 	if (rc != 0)
 		return rc;
@@ -448,9 +449,10 @@ int mst_tcp_dial(struct mst_net *n, const struct mst_dial *dial, struct mst_link
 	a.deadline_ns = mst_deadline_ns(dial->timeout_ns);
 	if (a.net->link_count == a.net->cfg.links_max) /* before anybody is asked */
 		return -ENOSPC;
-	int rc = mst_tcp_address_parse(dial->address, &a.far, why);
+	int rc = mst_endpoints_parse(dial->address, &mst_tcp, &a.far, why);
 	if (rc == 0 && a.net->fabric.addresses != NULL)
-		rc = mst_tcp_address_list(a.net->fabric.addresses, &a.own, why);
+		rc = mst_endpoints_list(a.net->fabric.addresses, &a.own, why);
+	mst_endpoints_drop_repeated(&a.far);
 	if (rc == 0)
 		rc = check(dial, why);
 	if (rc == 0)

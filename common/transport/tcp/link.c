@@ -165,7 +165,7 @@ int mst_tcp_link_new(struct mst_tcp_net *net, const struct mst_tcp_link_cfg *cfg
 	l->views = cfg->connector && net->cfg.views;
 	l->conn = MST_TCP_NO_CONN;
 	if (cfg->peer != NULL)
-		mst_tcp_address_text(cfg->peer, l->peer, sizeof(l->peer));
+		mst_endpoint_text(cfg->peer, l->peer);
 	int rc = make_queue(l, &net->versions);
 	if (rc == 0)
 		rc = make_memory(l, net->cfg.outbound_max, why);

@@ -49,7 +49,7 @@ struct tcp_caller {
 	_Atomic enum tcp_caller_state state;
 	struct mst_tcp_conn conn;
 	uint64_t since_ns;
-	union mst_tcp_address at;
+	union mst_endpoint at;
 	struct mst_origin from;
 	uint8_t text[MST_TCP_HELLO_BYTES];
 	size_t has; /* of it */
@@ -61,7 +61,7 @@ struct tcp_listener {
 	struct mst_tcp_net *net;
 	int epoll; /* the sockets, and callers that are silent yet */
 	uint32_t sockets;
-	int socket[MST_TCP_ADDRESSES_MAX];
+	int socket[MST_ENDPOINTS_MAX];
 	struct mst_listener *secure; /* of channels, which has the sockets then; NULL: plain */
 	uint8_t refusal[MST_TCP_ANSWER_BYTES];
 	struct mst_ratelimit warnings;
@@ -70,7 +70,7 @@ struct tcp_listener {
 
 uint32_t mst_tcp_listener_descriptors(bool encrypted)
 {
-	return 1 + MST_TCP_ADDRESSES_MAX + CALLERS_MAX + (encrypted ? MST_CHANNEL_DESCRIPTORS : 0);
+	return 1 + MST_ENDPOINTS_MAX + CALLERS_MAX + (encrypted ? MST_CHANNEL_DESCRIPTORS : 0);
 }
 
 /* ---- opening ---- */
@@ -84,7 +84,7 @@ static int refused(const char *call, struct mst_reason *why)
 }
 
 /* @at: its port becomes that which it is bound to. 0 or -errno. */
-static int listen_at(struct tcp_listener *listener, union mst_tcp_address *at)
+static int listen_at(struct tcp_listener *listener, union mst_endpoint *at)
 {
 	socklen_t len = sizeof(*at);
 	int off = 0, on = 1;
@@ -100,7 +100,7 @@ static int listen_at(struct tcp_listener *listener, union mst_tcp_address *at)
 	/* The wildcard of IPv6 takes both families. */
 	if (at->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr))
 		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, &at->any, mst_tcp_address_bytes(at)) != 0 || listen(fd, BACKLOG) != 0 ||
+	if (bind(fd, &at->any, mst_endpoint_bytes(at)) != 0 || listen(fd, BACKLOG) != 0 ||
 	    getsockname(fd, &at->any, &len) != 0)
 		return -errno;
 	struct epoll_event ev = { .events = EPOLLIN };
@@ -113,17 +113,11 @@ static void close_sockets(struct tcp_listener *listener)
 		close(listener->socket[--listener->sockets]);
 }
 
-static in_port_t port_of(const union mst_tcp_address *a)
+static int unlistened(uint16_t port, const union mst_endpoint *at, int rc, struct mst_reason *why)
 {
-	return a->any.sa_family == AF_INET ? a->v4.sin_port : a->v6.sin6_port;
-}
+	char text[MST_ENDPOINT_TEXT_LEN];
 
-static int unlistened(uint16_t port, const union mst_tcp_address *at, int rc,
-		      struct mst_reason *why)
-{
-	char text[MST_TCP_TEXT_LEN];
-
-	mst_tcp_address_text(&at->any, text, sizeof(text));
+	mst_endpoint_text(&at->any, text);
 	if (rc == -EADDRINUSE && port != 0)
 		return mst_reason_fail(
 			why, rc,
@@ -145,7 +139,7 @@ static int unlistened(uint16_t port, const union mst_tcp_address *at, int rc,
 }
 
 /* All of them at one port; if none is asked for, the kernel gives one to the first. */
-static int listen_at_all(struct tcp_listener *listener, struct mst_tcp_addresses *all,
+static int listen_at_all(struct tcp_listener *listener, struct mst_endpoints *all,
 			 struct mst_reason *why)
 {
 	uint16_t port = listener->net->fabric.data_port;
@@ -154,10 +148,10 @@ static int listen_at_all(struct tcp_listener *listener, struct mst_tcp_addresses
 
 	for (int tries = 0; tries < (port != 0 ? 1 : PORT_TRIES) && rc == -EADDRINUSE; tries++) {
 		close_sockets(listener);
-		mst_tcp_address_set_port(&all->at[0], htons(port));
+		mst_endpoint_set_port(&all->at[0], htons(port));
 		for (i = 0, rc = 0; i < all->count && rc == 0; i++) {
 			if (i > 0)
-				mst_tcp_address_set_port(&all->at[i], port_of(&all->at[0]));
+				mst_endpoint_set_port(&all->at[i], mst_endpoint_port(&all->at[0]));
 			rc = listen_at(listener, &all->at[i]);
 		}
 	}
@@ -165,10 +159,10 @@ static int listen_at_all(struct tcp_listener *listener, struct mst_tcp_addresses
 }
 
 /* At the wildcard of IPv6, or of IPv4 where this host has no other; told are the host's own. */
-static int listen_anywhere(struct tcp_listener *listener, struct mst_tcp_addresses *told,
+static int listen_anywhere(struct tcp_listener *listener, struct mst_endpoints *told,
 			   struct mst_reason *why)
 {
-	struct mst_tcp_addresses any = { .count = 1 };
+	struct mst_endpoints any = { .count = 1 };
 	int rc = mst_tcp_address_host(told);
 
 	if (rc != 0)
@@ -177,14 +171,14 @@ static int listen_anywhere(struct tcp_listener *listener, struct mst_tcp_address
 	any.at[0].v6.sin6_family = AF_INET6;
 	rc = listen_at_all(listener, &any, why);
 	if (rc != 0 && rc != -EADDRINUSE && rc != -EACCES) {
-		any.at[0] = (union mst_tcp_address){ 0 };
+		any.at[0] = (union mst_endpoint){ 0 };
 		any.at[0].v4.sin_family = AF_INET;
 		mst_reason_clear(why);
 		rc = listen_at_all(listener, &any, why);
 	}
 	for (uint32_t i = 0; i < told->count; i++)
-		mst_tcp_address_set_port(&told->at[i], port_of(&any.at[0]));
-	told->called_port = port_of(&any.at[0]);
+		mst_endpoint_set_port(&told->at[i], mst_endpoint_port(&any.at[0]));
+	told->called_port = mst_endpoint_port(&any.at[0]);
 	return rc;
 }
 
@@ -194,7 +188,7 @@ static bool is_near(const struct tcp_listener *listener)
 	return listener->net->fabric.addresses == NULL && listener->net->fabric.loopback;
 }
 
-static int listen_near(struct tcp_listener *listener, struct mst_tcp_addresses *told,
+static int listen_near(struct tcp_listener *listener, struct mst_endpoints *told,
 		       struct mst_reason *why)
 {
 	static const char *const near[] = { "127.0.0.1", "::1" };
@@ -202,7 +196,7 @@ static int listen_near(struct tcp_listener *listener, struct mst_tcp_addresses *
 
 	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]) && rc != 0; i++) {
 		mst_reason_clear(why);
-		rc = mst_tcp_address_list(near[i], told, why);
+		rc = mst_endpoints_list(near[i], told, why);
 		if (rc == 0)
 			rc = listen_at_all(listener, told, why);
 		if (rc == -EADDRINUSE || rc == -EACCES)
@@ -244,7 +238,7 @@ static int make_secure(struct tcp_listener *listener, struct mst_reason *why)
 static int open_listener(struct tcp_listener *listener, struct mst_reason *why)
 {
 	const struct mst_fabric *fabric = &listener->net->fabric;
-	struct mst_tcp_addresses told = { 0 };
+	struct mst_endpoints told = { 0 };
 	int rc;
 
 	listener->epoll = mst_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
@@ -255,15 +249,16 @@ static int open_listener(struct tcp_listener *listener, struct mst_reason *why)
 	} else if (fabric->addresses == NULL) {
 		rc = listen_anywhere(listener, &told, why);
 	} else {
-		rc = mst_tcp_address_list(fabric->addresses, &told, why);
+		rc = mst_endpoints_list(fabric->addresses, &told, why);
+		mst_endpoints_drop_repeated(&told);
 		if (rc == 0)
 			rc = listen_at_all(listener, &told, why);
 	}
 	if (rc == 0)
 		rc = make_secure(listener, why);
 	if (rc == 0)
-		rc = mst_tcp_address_print(&told, listener->listener.address,
-					   sizeof(listener->listener.address));
+		rc = mst_endpoints_print(&told, mst_tcp.prefix, listener->listener.address,
+					 sizeof(listener->listener.address));
 	return rc;
 }
 
@@ -337,26 +332,24 @@ static struct tcp_caller *free_place(struct tcp_listener *listener)
 /* An operator who misses the worker finds why. */
 static void tell_version(const struct tcp_caller *c)
 {
-	char peer[MST_TCP_TEXT_LEN];
+	char peer[MST_ENDPOINT_TEXT_LEN];
 
 	mst_warn("%s speaks version %u of muster's TCP transport, this end %u; use the same "
 		 "version of muster on both sides",
-		 mst_tcp_address_text(&c->at.any, peer, sizeof(peer)), c->hello.version,
-		 MST_TCP_VERSION);
+		 mst_endpoint_text(&c->at.any, peer), c->hello.version, MST_TCP_VERSION);
 }
 
 /* It is told the same, and may not be able to say it. */
 static void tell_tls(struct tcp_listener *listener, const struct tcp_caller *c)
 {
-	char peer[MST_TCP_TEXT_LEN];
+	char peer[MST_ENDPOINT_TEXT_LEN];
 
 	if (listener->secure == NULL && c->has > 0 && c->text[0] == TLS_HANDSHAKE &&
 	    mst_ratelimit_pass(&listener->warnings, mst_now_ns()))
 		mst_warn("%s speaks TLS at the data port %s, which is plain: start both ends with "
 			 "certificates (--tls-ca, --tls-cert, --tls-key), and this server without "
 			 "--data-tls off",
-			 mst_tcp_address_text(&c->at.any, peer, sizeof(peer)),
-			 listener->listener.address);
+			 mst_endpoint_text(&c->at.any, peer), listener->listener.address);
 }
 
 /* 0: all of its hello is here; -EAGAIN; else it is none. */
@@ -421,10 +414,10 @@ static int hear_silent(struct tcp_listener *listener, uint64_t now_ns, struct ms
 
 /* One that has proven who it is. */
 static int take_proven(struct tcp_listener *listener, struct mst_tcp_conn *out,
-		       union mst_tcp_address *at)
+		       union mst_endpoint *at)
 {
 	const struct mst_channel_ops *ops = listener->net->cfg.channels.ops;
-	char peer[MST_TCP_TEXT_LEN];
+	char peer[MST_ENDPOINT_TEXT_LEN];
 	socklen_t len = sizeof(*at);
 	struct mst_stream *stream;
 	int rc = ops->stream->accept(listener->secure, &stream, peer, sizeof(peer));
@@ -440,7 +433,7 @@ static int take_proven(struct tcp_listener *listener, struct mst_tcp_conn *out,
 
 /* @fd: the socket; of a plain listener. 0; 1: it was none; -errno. */
 static int take(struct tcp_listener *listener, int fd, struct mst_tcp_conn *out,
-		union mst_tcp_address *at)
+		union mst_endpoint *at)
 {
 	socklen_t len = sizeof(*at);
 
@@ -459,7 +452,7 @@ static int let_near(struct tcp_listener *listener, int fd, struct mst_link_reque
 {
 	struct tcp_caller *c = free_place(listener),
 			  *oldest = c == NULL ? yielding(listener) : NULL;
-	union mst_tcp_address at = { 0 };
+	union mst_endpoint at = { 0 };
 	struct mst_tcp_conn conn;
 
 	if (c == NULL && oldest == NULL)
@@ -511,13 +504,13 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 /* Nothing more comes of a caller before it is answered. */
 static int check_here(struct tcp_caller *c, struct mst_reason *why)
 {
-	char peer[MST_TCP_TEXT_LEN];
+	char peer[MST_ENDPOINT_TEXT_LEN];
 	uint8_t byte;
 	ssize_t got = mst_tcp_receive(&c->conn, &(struct iovec){ &byte, sizeof(byte) }, 1);
 
 	if (got == -EAGAIN)
 		return 0;
-	mst_tcp_address_text(&c->at.any, peer, sizeof(peer));
+	mst_endpoint_text(&c->at.any, peer);
 	if (got > 0)
 		return mst_reason_fail(why, -EPROTO, "%s went on before it was answered", peer);
 	return mst_reason_fail(why, -EPIPE, "%s has gone before it was let in", peer);

@@ -26,23 +26,21 @@
 #ifndef MST_TRANSPORT_TCP_TCP_H
 #define MST_TRANSPORT_TCP_TCP_H
 
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/socket.h>
 #include <sys/uio.h>
 
 #include "common/base/spsc.h"
+#include "common/transport/endpoint.h"
 #include "common/transport/queue.h"
 #include "common/transport/spin.h"
 #include "common/transport/tcp/frame.h"
 #include "common/transport/transport.h"
 
 #define MST_TCP_PAGE ((size_t)4096)
-#define MST_TCP_TEXT_LEN (INET6_ADDRSTRLEN + 32u) /* an address with interface and port */
 /* A put is cut into frames of this. Frames of 128 KiB cost 1.2 to 1.6 times the CPU. */
 #define MST_TCP_MESSAGE ((size_t)1 << 20)
 
@@ -66,35 +64,9 @@ void mst_tcp_memory_free(struct mst_tcp_memory *m); /* of zeroed, too */
 
 /* ---- address.c ---- */
 
-#define MST_TCP_ADDRESSES_MAX 8u
-
-union mst_tcp_address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-struct mst_tcp_addresses {
-	in_port_t called_port; /* of a listener, also at the host at which it is called; or 0 */
-	uint32_t count;
-	union mst_tcp_address at[MST_TCP_ADDRESSES_MAX];
-};
-
-/* "tcp:10.0.0.1:4711,[fd00::1]:4711,[fe80::1%eth0]:4711"; the scope is 0 where no interface of this
- * host has that name. 0; -EINVAL, with a sentence. */
-int mst_tcp_address_parse(const char *text, struct mst_tcp_addresses *out, struct mst_reason *why);
-/* "10.0.0.1,fd00::1": addresses of this host, without a port. 0; -EINVAL, with a sentence. */
-int mst_tcp_address_list(const char *text, struct mst_tcp_addresses *out, struct mst_reason *why);
 /* The addresses of this host that are good beyond it; if there are none, that of loopback. 0 or
  * -errno. */
-int mst_tcp_address_host(struct mst_tcp_addresses *out);
-/* The listener's text, of as many as there is room for. 0; -ENAMETOOLONG: not even of one. */
-int mst_tcp_address_print(const struct mst_tcp_addresses *a, char *out, size_t len);
-/* One as text, "10.0.0.1:4711". Return: @out. */
-const char *mst_tcp_address_text(const struct sockaddr *a, char *out, size_t len);
-bool mst_tcp_address_is_any(const union mst_tcp_address *a); /* 0.0.0.0, ::, or none */
-socklen_t mst_tcp_address_bytes(const union mst_tcp_address *a);
-void mst_tcp_address_set_port(union mst_tcp_address *a, in_port_t port); /* in network order */
+int mst_tcp_address_host(struct mst_endpoints *out);
 
 /* ---- socket.c: the bytes of a connection ---- */
 
@@ -320,7 +292,7 @@ struct mst_tcp_link {
 	_Atomic uint64_t urgent, urges;     /* the last urgent word, and how many there were */
 	uint64_t urgent_at; /* its place, which never changes; set before the first */
 
-	char peer[MST_TCP_TEXT_LEN]; /* for sentences */
+	char peer[MST_ENDPOINT_TEXT_LEN]; /* for sentences */
 	bool connector, views;
 	struct mst_tcp_memory inbound, outbound;
 	struct mst_export export;   /* connector: what of the inbound region lies elsewhere */

@@ -4,7 +4,6 @@
  * interface, as the connection manager wants it: RoCE's GID table says which interface a port
  * belongs to, of an InfiniBand port sysfs does.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -16,125 +15,26 @@
 #include "common/transport/verbs/library.h"
 #include "common/transport/verbs/verbs.h"
 
-#define SCHEME "verbs:"
 #define GIDS_MAX 256
 
-/* ---- text ---- */
+static_assert(MST_ENDPOINTS_MAX == MST_RAILS_MAX, "a listener has an endpoint for each rail");
 
-const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *out, size_t len)
-{
-	char host[INET6_ADDRSTRLEN] = "?";
-
-	if (a->sa_family == AF_INET) {
-		const struct sockaddr_in *v4 = (const void *)a;
-		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
-		(void)snprintf(out, len, port ? "%s:%u" : "%s", host, ntohs(v4->sin_port));
-	} else {
-		const struct sockaddr_in6 *v6 = (const void *)a;
-		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
-		(void)snprintf(out, len, port ? "[%s]:%u" : "%s", host, ntohs(v6->sin6_port));
-	}
-	return out;
-}
+/* ---- the way ---- */
 
 /* A datagram socket that is connected sends nothing, but has looked up its way. */
-const char *mst_verbs_address_toward(const struct sockaddr *far, char *out, size_t len)
+const char *mst_verbs_address_toward(const struct sockaddr *far, char out[MST_ENDPOINT_TEXT_LEN])
 {
-	union mst_verbs_address own = { 0 };
+	union mst_endpoint own = { 0 };
 	socklen_t bytes = sizeof(own);
 	socklen_t far_bytes = far->sa_family == AF_INET ? sizeof(own.v4) : sizeof(own.v6);
 	int fd = socket(far->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	(void)snprintf(out, len, "%s", "");
+	out[0] = '\0';
 	if (fd >= 0 && connect(fd, far, far_bytes) == 0 && getsockname(fd, &own.any, &bytes) == 0)
-		mst_verbs_address_text(&own.any, false, out, len);
+		mst_endpoint_host_text(&own.any, out);
 	if (fd >= 0)
 		close(fd);
 	return out;
-}
-
-/* "10.0.0.1", "fd00::1" or "fe80::1%eth0", and a port. */
-static int read_address(const char *host, uint16_t port, union mst_verbs_address *out)
-{
-	char plain[INET6_ADDRSTRLEN + 1];
-	const char *scope = strchr(host, '%');
-	size_t len = scope != NULL ? (size_t)(scope - host) : strlen(host);
-
-	*out = (union mst_verbs_address){ 0 };
-	if (len >= sizeof(plain))
-		return -EINVAL;
-	memcpy(plain, host, len);
-	plain[len] = '\0';
-	if (scope == NULL && inet_pton(AF_INET, plain, &out->v4.sin_addr) == 1) {
-		out->v4.sin_family = AF_INET;
-		out->v4.sin_port = htons(port);
-		return 0;
-	}
-	if (inet_pton(AF_INET6, plain, &out->v6.sin6_addr) != 1)
-		return -EINVAL;
-	out->v6.sin6_family = AF_INET6;
-	out->v6.sin6_port = htons(port);
-	out->v6.sin6_scope_id = scope != NULL ? if_nametoindex(scope + 1) : 0;
-	return scope != NULL && out->v6.sin6_scope_id == 0 ? -EINVAL : 0;
-}
-
-/* "10.0.0.1:4000" or "[fd00::1]:4000"; @text is spoilt. */
-static int read_endpoint(char *text, union mst_verbs_address *out)
-{
-	char *colon = strrchr(text, ':'), *end, *host = text;
-
-	if (colon == NULL || colon == text)
-		return -EINVAL;
-	unsigned long port = strtoul(colon + 1, &end, 10);
-	if (end == colon + 1 || *end != '\0' || port == 0 || port > UINT16_MAX)
-		return -EINVAL;
-	*colon = '\0';
-	if (text[0] == '[') {
-		if (colon[-1] != ']')
-			return -EINVAL;
-		colon[-1] = '\0';
-		host++;
-	}
-	return read_address(host, (uint16_t)port, out);
-}
-
-int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out,
-			    struct mst_reason *why)
-{
-	char copy[MST_ADDRESS_LEN], *rest = copy, *item;
-
-	out->count = 0;
-	if (strncmp(text, SCHEME, strlen(SCHEME)) != 0 ||
-	    strnlen(text, MST_ADDRESS_LEN) == MST_ADDRESS_LEN)
-		return mst_reason_fail(why, -EINVAL,
-				       "\"%.60s\" is no address of a listener for verbs", text);
-	(void)snprintf(copy, sizeof(copy), "%s", text + strlen(SCHEME));
-	while ((item = strsep(&rest, ",")) != NULL) {
-		if (out->count == MST_RAILS_MAX)
-			return mst_reason_fail(why, -EINVAL,
-					       "a listener has at most %u rails: %.200s",
-					       MST_RAILS_MAX, text);
-		if (read_endpoint(item, &out->at[out->count++]) != 0)
-			return mst_reason_fail(
-				why, -EINVAL,
-				"\"%.60s\" in a listener's address is not ADDRESS:PORT", item);
-	}
-	return 0;
-}
-
-int mst_verbs_address_print(const struct mst_verbs_addresses *a, char *out, size_t len)
-{
-	char one[INET6_ADDRSTRLEN + 16];
-	size_t used = 0;
-
-	for (uint32_t i = 0; i < a->count; i++) {
-		int n = snprintf(out + used, len - used, "%s%s", i == 0 ? SCHEME : ",",
-				 mst_verbs_address_text(&a->at[i].any, true, one, sizeof(one)));
-		if (n < 0 || (size_t)n >= len - used)
-			return -ENAMETOOLONG;
-		used += (size_t)n;
-	}
-	return 0;
 }
 
 /* ---- which address a device has ---- */
@@ -161,7 +61,7 @@ static int rank_of(const struct sockaddr *a, int family)
 }
 
 /* The best address of the interface. Return: its rank, 0 none. */
-static int address_of(unsigned interface, int family, union mst_verbs_address *out)
+static int address_of(unsigned interface, int family, union mst_endpoint *out)
 {
 	struct ifaddrs *all;
 	int best = 0;
@@ -184,7 +84,7 @@ static int address_of(unsigned interface, int family, union mst_verbs_address *o
 
 /* The address of an InfiniBand port is that of the IPoIB interface on the same device. */
 static int address_over_ib(struct ibv_context *context, unsigned port, int family,
-			   union mst_verbs_address *out)
+			   union mst_endpoint *out)
 {
 	struct if_nameindex *all = if_nameindex();
 	int best = 0;
@@ -206,11 +106,11 @@ static int address_over_ib(struct ibv_context *context, unsigned port, int famil
 }
 
 static int address_over_ethernet(struct ibv_context *context, unsigned port, int family,
-				 union mst_verbs_address *out)
+				 union mst_endpoint *out)
 {
 	struct ibv_gid_entry entry[GIDS_MAX];
 	ssize_t count = ibv_query_gid_table(context, entry, GIDS_MAX, 0);
-	union mst_verbs_address found;
+	union mst_endpoint found;
 	int best = 0;
 
 	for (ssize_t i = 0; i < count; i++) {
@@ -226,7 +126,7 @@ static int address_over_ethernet(struct ibv_context *context, unsigned port, int
 }
 
 static int address_on(struct ibv_context *context, const struct wanted *want,
-		      union mst_verbs_address *out)
+		      union mst_endpoint *out)
 {
 	struct ibv_device_attr limits;
 	int best = 0;
@@ -254,7 +154,7 @@ static bool is_named(const struct ibv_device *device, const struct wanted *want)
 }
 
 /* Return: 0; -ENODEV without a sentence. @seen: devices of that name. */
-static int find_one(const struct wanted *want, union mst_verbs_address *out, int *seen)
+static int find_one(const struct wanted *want, union mst_endpoint *out, int *seen)
 {
 	int count, best = 0;
 	struct ibv_device **list = ibv_get_device_list(&count);
@@ -275,7 +175,7 @@ static int find_one(const struct wanted *want, union mst_verbs_address *out, int
 	return best > 0 ? 0 : -ENODEV;
 }
 
-static int find_first(int family, struct mst_verbs_addresses *out, struct mst_reason *why)
+static int find_first(int family, struct mst_endpoints *out, struct mst_reason *why)
 {
 	struct wanted want = { .family = family };
 	int seen;
@@ -298,7 +198,7 @@ static int find_first(int family, struct mst_verbs_addresses *out, struct mst_re
 }
 
 /* "mlx5_0,mlx5_1:2" */
-static int find_devices(const char *devices, int family, struct mst_verbs_addresses *out,
+static int find_devices(const char *devices, int family, struct mst_endpoints *out,
 			struct mst_reason *why)
 {
 	const char *at = devices;
@@ -333,29 +233,8 @@ static int find_devices(const char *devices, int family, struct mst_verbs_addres
 				 "the list of RDMA devices (--device, MUSTER_DEVICE) is empty");
 }
 
-static int read_addresses(const char *list, struct mst_verbs_addresses *out, struct mst_reason *why)
-{
-	char copy[MST_ADDRESS_LEN], *rest = copy, *item;
-
-	if (strnlen(list, sizeof(copy)) == sizeof(copy))
-		return mst_reason_fail(why, -EINVAL, "the list of data addresses is too long");
-	(void)snprintf(copy, sizeof(copy), "%s", list);
-	for (out->count = 0; (item = strsep(&rest, ",")) != NULL; out->count++) {
-		if (out->count == MST_RAILS_MAX)
-			return mst_reason_fail(why, -EINVAL, "more than %u data addresses: %.200s",
-					       MST_RAILS_MAX, list);
-		if (read_address(item, 0, &out->at[out->count]) != 0)
-			return mst_reason_fail(
-				why, -EINVAL,
-				"\"%.60s\" is no IP address (names and ports are not taken "
-				"here; a link-local one needs its %%INTERFACE)",
-				item);
-	}
-	return 0;
-}
-
 int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr *like,
-			  struct mst_verbs_addresses *out, struct mst_reason *why)
+			  struct mst_endpoints *out, struct mst_reason *why)
 {
 	int family = like != NULL ? like->sa_family : AF_UNSPEC;
 	int rc = mst_verbs_library();
@@ -363,7 +242,7 @@ int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr
 	if (rc != 0)
 		return mst_reason_fail(why, rc, "%s", mst_verbs_library_why());
 	if (fabric->addresses != NULL)
-		return read_addresses(fabric->addresses, out, why);
+		return mst_endpoints_list(fabric->addresses, out, why);
 	if (fabric->devices != NULL)
 		return find_devices(fabric->devices, family, out, why);
 	return find_first(family, out, why);

@@ -30,7 +30,7 @@
 struct attempt {
 	struct mst_verbs_net *net;
 	const struct mst_dial *dial;
-	struct mst_verbs_addresses far, own; /* own: count 0 where any will do */
+	struct mst_endpoints far, own; /* own: count 0 where any will do */
 	struct mst_verbs_link *link;
 	struct mst_reason *why; /* the caller's */
 	uint64_t deadline_ns;
@@ -113,10 +113,10 @@ static int await(const struct attempt *a, enum mst_verbs_cm_state state)
 static int unreached(const struct attempt *a, const struct mst_verbs_rail *r,
 		     const struct sockaddr *own, int error)
 {
-	char text[INET6_ADDRSTRLEN + 16] = "";
+	char text[MST_ENDPOINT_TEXT_LEN] = "";
 
 	if (own != NULL)
-		mst_verbs_address_text(own, false, text, sizeof(text));
+		mst_endpoint_host_text(own, text);
 	return mst_reason_fail(
 		a->why, -error,
 		"no RDMA device of this host reaches %s%s%s (%s); muster doctor shows "
@@ -126,18 +126,18 @@ static int unreached(const struct attempt *a, const struct mst_verbs_rail *r,
 
 static int begin(const struct attempt *a, struct mst_verbs_rail *r)
 {
-	union mst_verbs_address far = a->far.at[r->index];
-	union mst_verbs_address own = { 0 };
+	union mst_endpoint far = a->far.at[r->index];
+	union mst_endpoint own = { 0 };
 	bool bound = a->own.count > 0;
 	uint8_t tos = a->net->fabric.traffic_class;
 
 	if (bound)
 		own = a->own.at[r->index % a->own.count];
-	mst_verbs_address_text(&far.any, false, r->peer, sizeof(r->peer));
+	mst_endpoint_host_text(&far.any, r->peer);
 	if (bound)
-		mst_verbs_address_text(&own.any, false, r->own, sizeof(r->own));
+		mst_endpoint_host_text(&own.any, r->own);
 	else
-		mst_verbs_address_toward(&far.any, r->own, sizeof(r->own));
+		mst_verbs_address_toward(&far.any, r->own);
 	if (rdma_create_id(a->net->cm, &r->id, r, RDMA_PS_TCP) != 0)
 		return mst_reason_fail(a->why, -errno, "cannot begin a connection: %s",
 				       strerror(errno));
@@ -153,7 +153,7 @@ static int find_route(const struct attempt *a, struct mst_verbs_rail *r)
 	int rc = mst_verbs_device_of(a->net, ibv_get_device_name(r->id->verbs->device), &r->device,
 				     a->why);
 
-	mst_verbs_address_text(rdma_get_local_addr(r->id), false, r->own, sizeof(r->own));
+	mst_endpoint_host_text(rdma_get_local_addr(r->id), r->own);
 	if (rc == 0)
 		rc = mst_verbs_rail_make(r, a->why);
 	if (rc != 0)
@@ -315,7 +315,7 @@ static int enter(struct attempt *a)
 static int find_ends(struct attempt *a)
 {
 	const struct mst_fabric *f = &a->net->fabric;
-	int rc = mst_verbs_address_parse(a->dial->address, &a->far, a->why);
+	int rc = mst_endpoints_parse(a->dial->address, &mst_verbs, &a->far, a->why);
 
 	if (rc == 0 && (f->addresses != NULL || f->devices != NULL))
 		rc = mst_verbs_address_own(f, &a->far.at[0].any, &a->own, a->why);

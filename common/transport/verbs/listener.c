@@ -58,14 +58,14 @@ struct verbs_listener {
 
 /* ---- opening and closing ---- */
 
-static int listen_at(struct verbs_listener *listener, uint32_t i, union mst_verbs_address *at,
+static int listen_at(struct verbs_listener *listener, uint32_t i, union mst_endpoint *at,
 		     struct mst_reason *why)
 {
-	char text[INET6_ADDRSTRLEN + 16];
+	char text[MST_ENDPOINT_TEXT_LEN];
 	struct mst_verbs_device *device;
 	struct rdma_cm_id *id;
 
-	mst_verbs_address_text(&at->any, false, text, sizeof(text));
+	mst_endpoint_host_text(&at->any, text);
 	if (rdma_create_id(listener->channel, &listener->listen_id[i], listener, RDMA_PS_TCP) != 0)
 		return mst_reason_fail(why, -errno, "cannot make a listener: %s", strerror(errno));
 	id = listener->listen_id[i];
@@ -170,7 +170,7 @@ static void listener_close(struct mst_link_listener *d)
 
 static int listener_open(struct mst_net *n, struct mst_link_listener **out, struct mst_reason *why)
 {
-	struct mst_verbs_addresses at;
+	struct mst_endpoints at;
 	struct verbs_listener *listener;
 
 	mst_reason_clear(why);
@@ -187,8 +187,8 @@ static int listener_open(struct mst_net *n, struct mst_link_listener **out, stru
 	if (rc == 0)
 		rc = check_devices(listener, at.count, why);
 	if (rc == 0)
-		rc = mst_verbs_address_print(&at, listener->listener.address,
-					     sizeof(listener->listener.address));
+		rc = mst_endpoints_print(&at, mst_verbs.prefix, listener->listener.address,
+					 sizeof(listener->listener.address));
 	if (rc != 0) {
 		listener_close(&listener->listener);
 		return rc;
@@ -268,14 +268,14 @@ static int check(const struct rdma_conn_param *conn, const struct mst_verbs_requ
 /* Logs that a caller is of another release, so that an operator who misses the worker finds why. */
 static void tell_version(const struct rdma_cm_event *event, const struct mst_verbs_request *q)
 {
-	char peer[INET6_ADDRSTRLEN + 16];
+	char peer[MST_ENDPOINT_TEXT_LEN];
 
 	if (q->magic != MST_VERBS_MAGIC || q->version == MST_VERBS_VERSION)
 		return;
 	mst_warn("%s speaks version %u of muster's verbs transport, this end %u; use the same "
 		 "version of muster on both sides",
-		 mst_verbs_address_text(rdma_get_peer_addr(event->id), false, peer, sizeof(peer)),
-		 q->version, MST_VERBS_VERSION);
+		 mst_endpoint_host_text(rdma_get_peer_addr(event->id), peer), q->version,
+		 MST_VERBS_VERSION);
 }
 
 static void come_in(struct verbs_listener *listener, const struct rdma_cm_event *event)
@@ -453,8 +453,8 @@ static int make_rail(struct verbs_listener *listener, struct mst_verbs_rail *r,
 	const char *name = ibv_get_device_name(r->id->verbs->device);
 
 	r->device = mst_verbs_device_known(listener->net, name);
-	mst_verbs_address_text(rdma_get_peer_addr(r->id), false, r->peer, sizeof(r->peer));
-	mst_verbs_address_text(rdma_get_local_addr(r->id), false, r->own, sizeof(r->own));
+	mst_endpoint_host_text(rdma_get_peer_addr(r->id), r->peer);
+	mst_endpoint_host_text(rdma_get_local_addr(r->id), r->own);
 	if (r->device == NULL)
 		return mst_reason_fail(why, -ENODEV,
 				       "%s called over RDMA device %s, where no listener is",

@@ -189,7 +189,7 @@ int mst_verbs_rail_post_receives(struct mst_verbs_rail *r, uint32_t count)
  * connection to an address asks for that list. */
 int mst_verbs_rail_check_device(const struct mst_verbs_rail *r)
 {
-	union mst_verbs_address own = { 0 };
+	union mst_endpoint own = { 0 };
 	struct rdma_cm_id *id;
 	int rc = 0;
 

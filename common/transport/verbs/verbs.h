@@ -35,6 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/transport/endpoint.h"
 #include "common/transport/queue.h"
 #include "common/transport/spin.h"
 #include "common/transport/transport.h"
@@ -108,31 +109,12 @@ static inline size_t mst_verbs_memory_of(size_t bytes)
 
 /* ---- address.c: where rails begin and end ---- */
 
-union mst_verbs_address {
-	struct sockaddr any;
-	struct sockaddr_in v4;
-	struct sockaddr_in6 v6;
-};
-
-struct mst_verbs_addresses {
-	uint32_t count;
-	union mst_verbs_address at[MST_RAILS_MAX];
-};
-
-/* "verbs:10.0.0.1:4000,[fd00::1]:4001" to addresses with ports. 0; -EINVAL, with a sentence. */
-int mst_verbs_address_parse(const char *text, struct mst_verbs_addresses *out,
-			    struct mst_reason *why);
-/* Addresses with ports to text, with the scheme. */
-int mst_verbs_address_print(const struct mst_verbs_addresses *a, char *out, size_t len);
-/* An address as text, with or without its port. */
-const char *mst_verbs_address_text(const struct sockaddr *a, bool port, char *out, size_t len);
-
 /* This host's, as the fabric says: the addresses named, or one of each device named, or the first
  * there is. @like, where not NULL, asks for its family. -ENODEV, -EINVAL with a sentence. */
 int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr *like,
-			  struct mst_verbs_addresses *out, struct mst_reason *why);
+			  struct mst_endpoints *out, struct mst_reason *why);
 /* This host's on the way to @far, as its routes say; "" if there is none. */
-const char *mst_verbs_address_toward(const struct sockaddr *far, char *out, size_t len);
+const char *mst_verbs_address_toward(const struct sockaddr *far, char out[MST_ENDPOINT_TEXT_LEN]);
 
 /* ---- device.c: what links of a net over one device share ---- */
 
@@ -254,8 +236,8 @@ struct mst_verbs_rail {
 	struct rdma_cm_id *id;
 	enum mst_verbs_cm_state cm;
 	bool silent; /* the connection manager has given up to wait for an answer */
-	char peer[INET6_ADDRSTRLEN + 8]; /* for sentences, as is this end's: */
-	char own[INET6_ADDRSTRLEN + 8];
+	char peer[MST_ENDPOINT_TEXT_LEN]; /* for sentences, as is this end's: */
+	char own[MST_ENDPOINT_TEXT_LEN];
 	struct mst_verbs_answer answer; /* connector */
 	size_t answer_bytes;
 

@@ -32,11 +32,12 @@ void target_close(struct tcp_target *h)
 
 int call(const struct tcp_target *h)
 {
-	struct mst_tcp_addresses at;
+	struct mst_endpoints at;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	CU_ASSERT_EQUAL_FATAL(mst_tcp_address_parse(h->listener->address, &at, UT_UNREAD), 0);
-	CU_ASSERT_EQUAL_FATAL(connect(fd, &at.at[0].any, mst_tcp_address_bytes(&at.at[0])), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_endpoints_parse(h->listener->address, &mst_tcp, &at, UT_UNREAD),
+			      0);
+	CU_ASSERT_EQUAL_FATAL(connect(fd, &at.at[0].any, mst_endpoint_bytes(&at.at[0])), 0);
 	mst_tcp_socket_prepare(fd);
 	return fd;
 }

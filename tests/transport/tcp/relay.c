@@ -57,21 +57,21 @@ static void *run(void *arg)
 
 void relay_open(struct relay *r, const char *address)
 {
-	struct mst_tcp_addresses far;
+	struct mst_endpoints far;
 	struct sockaddr_in own = { .sin_family = AF_INET };
 	socklen_t len = sizeof(own);
-	char text[MST_TCP_TEXT_LEN];
+	char text[MST_ENDPOINT_TEXT_LEN];
 
 	r->far = calloc(1, sizeof(*r->far));
-	CU_ASSERT_EQUAL_FATAL(mst_tcp_address_parse(address, &far, UT_UNREAD), 0);
-	*(union mst_tcp_address *)r->far = far.at[0];
+	CU_ASSERT_EQUAL_FATAL(mst_endpoints_parse(address, &mst_tcp, &far, UT_UNREAD), 0);
+	*(union mst_endpoint *)r->far = far.at[0];
 	own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	r->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	CU_ASSERT_EQUAL_FATAL(bind(r->socket, (struct sockaddr *)&own, sizeof(own)), 0);
 	CU_ASSERT_EQUAL_FATAL(listen(r->socket, 4), 0);
 	CU_ASSERT_EQUAL_FATAL(getsockname(r->socket, (struct sockaddr *)&own, &len), 0);
 	(void)snprintf(r->address, sizeof(r->address), "tcp:%s",
-		       mst_tcp_address_text((struct sockaddr *)&own, text, sizeof(text)));
+		       mst_endpoint_text((struct sockaddr *)&own, text));
 	r->stops = false;
 	r->passed[0] = r->passed[1] = 0;
 	CU_ASSERT_EQUAL_FATAL(pthread_create(&r->thread, NULL, run, r), 0);

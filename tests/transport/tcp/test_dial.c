@@ -149,27 +149,6 @@ static void another_server_at_the_address_is_told_apart(void)
 	scene_close(&s);
 }
 
-static void expect_addresses(const char *text, uint32_t count)
-{
-	struct mst_tcp_addresses at;
-
-	CU_ASSERT_EQUAL(mst_tcp_address_parse(text, &at, UT_UNREAD), 0);
-	CU_ASSERT_EQUAL(at.count, count);
-}
-
-static void a_list_says_each_address_once(void)
-{
-	struct mst_tcp_addresses at;
-	struct mst_reason why;
-
-	expect_addresses("tcp:10.0.0.1:1,10.0.0.1:1,10.0.0.2:1,10.0.0.1:2", 3);
-	expect_addresses("tcp:*:1,10.0.0.1:1", 1); /* it is not known where it was called */
-	CU_ASSERT_EQUAL(mst_tcp_address_parse("tcp:*:1", &at, &why), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "names no address"));
-	CU_ASSERT_EQUAL(mst_tcp_address_parse("tcp:*:0,10.0.0.1:1", &at, &why), -EINVAL);
-	CU_ASSERT_EQUAL(mst_tcp_address_parse("tcp:**:1", &at, &why), -EINVAL);
-}
-
 /* It is at all of them: where it was called is the best guess, and comes first. */
 static void a_listener_without_addresses_is_where_it_is_called(void)
 {
@@ -184,8 +163,8 @@ static void a_listener_without_addresses_is_where_it_is_called(void)
 	CU_ASSERT_EQUAL_FATAL(sscanf(listener->address, "tcp:*:%u,", &port), 1);
 	CU_ASSERT(port > 0);
 	mst_called_fill(listener->address, sizeof(listener->address), "127.0.0.7");
-	struct mst_tcp_addresses at;
-	CU_ASSERT_EQUAL(mst_tcp_address_parse(listener->address, &at, UT_UNREAD), 0);
+	struct mst_endpoints at;
+	CU_ASSERT_EQUAL(mst_endpoints_parse(listener->address, &mst_tcp, &at, UT_UNREAD), 0);
 	CU_ASSERT(at.count >= 2 && at.at[0].v4.sin_addr.s_addr == htonl(0x7f000007));
 	mst_tcp_listener.close(listener);
 	mst_tcp.net_close(net);
@@ -438,13 +417,13 @@ static void a_listener_has_one_port(void)
 {
 	struct mst_net_cfg cfg = { .links_max = 2, .fabric = &target_fabric };
 	struct mst_link_listener *listener = NULL;
-	struct mst_tcp_addresses at;
+	struct mst_endpoints at;
 	struct mst_net *net;
 
 	target_fabric.addresses = "127.0.0.1,127.0.0.2,127.0.0.3";
 	CU_ASSERT_EQUAL_FATAL(mst_tcp.net_open(&cfg, &net, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(mst_tcp_listener.open(net, &listener, UT_UNREAD), 0);
-	CU_ASSERT_EQUAL(mst_tcp_address_parse(listener->address, &at, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(mst_endpoints_parse(listener->address, &mst_tcp, &at, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL(at.count, 3);
 	for (uint32_t i = 1; i < at.count; i++)
 		CU_ASSERT_EQUAL(at.at[i].v4.sin_port, at.at[0].v4.sin_port);
@@ -477,7 +456,6 @@ int main(void)
 		  where_nobody_is_at_all_each_address_is_named },
 		{ "another server at the address is told apart",
 		  another_server_at_the_address_is_told_apart },
-		{ "a list says each address once", a_list_says_each_address_once },
 		{ "a listener without addresses is where it is called",
 		  a_listener_without_addresses_is_where_it_is_called },
 		{ "an address of a link needs an interface here",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What travels over a connection as it is encoded and checked, and addresses as text. */
-#include <arpa/inet.h>
+/* What travels over a connection, as it is encoded and checked. */
 #include <errno.h>
 #include <string.h>
 
@@ -117,85 +116,6 @@ static void an_answer_comes_back_as_it_was(void)
 	CU_ASSERT_EQUAL(mst_tcp_answer_decode(text, &back), -EPROTO);
 }
 
-/* ---- addresses ---- */
-
-static void addresses_are_read_and_written(void)
-{
-	static const char *const text[] = {
-		"tcp:10.0.0.1:4711",
-		"tcp:[fd00::1]:4711,10.0.0.1:1",
-		"tcp:[fe80::1%lo]:65535",
-		"tcp:1.1.1.1:1,1.1.1.2:1,1.1.1.3:1,1.1.1.4:1,1.1.1.5:1,1.1.1.6:1,1.1.1.7:1,[::8]:1",
-	};
-	char back[MST_ADDRESS_LEN];
-	struct mst_tcp_addresses a;
-
-	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
-		CU_ASSERT_EQUAL(mst_tcp_address_parse(text[i], &a, UT_UNREAD), 0);
-		CU_ASSERT_EQUAL(mst_tcp_address_print(&a, back, sizeof(back)), 0);
-		CU_ASSERT_STRING_EQUAL(back, text[i]);
-	}
-	CU_ASSERT_EQUAL(mst_tcp_address_print(&a, back, 40), 0); /* those that there is room for */
-	CU_ASSERT_STRING_EQUAL(back, "tcp:1.1.1.1:1,1.1.1.2:1,1.1.1.3:1");
-	CU_ASSERT_EQUAL(mst_tcp_address_print(&a, back, 10), -ENAMETOOLONG);
-}
-
-static void what_is_no_address_is_refused_in_words(void)
-{
-	static const struct {
-		const char *text, *words;
-	} row[] = {
-		{ "verbs:10.0.0.1:4711", "no address of a listener for TCP" },
-		{ "tcp:", "is not ADDRESS:PORT" },
-		{ "tcp:10.0.0.1", "is not ADDRESS:PORT" },
-		{ "tcp:10.0.0.1:", "is not ADDRESS:PORT" },
-		{ "tcp:10.0.0.1:0", "is not ADDRESS:PORT" },
-		{ "tcp:10.0.0.1:65536", "is not ADDRESS:PORT" },
-		{ "tcp:10.0.0.1:123456789012345", "is not ADDRESS:PORT" },
-		{ "tcp:10.0.0.1:+1", "is not ADDRESS:PORT" },
-		{ "tcp::4711", "is not ADDRESS:PORT" },
-		{ "tcp:fd00::1:4711", "is not ADDRESS:PORT" },
-		{ "tcp:[10.0.0.1]:4711", "is not ADDRESS:PORT" },
-		{ "tcp:[fd00::1:4711", "is not ADDRESS:PORT" },
-		{ "tcp:[]:4711", "is not ADDRESS:PORT" },
-		{ "tcp:host:4711", "is not ADDRESS:PORT" },
-		{ "tcp:[10.0.0.1%lo]:4711", "is not ADDRESS:PORT" },
-		{ "tcp:[fd00::1%none0]:4711", "lacks an interface" },
-		{ "tcp:1.1.1.1:1,", "is not ADDRESS:PORT" },
-		{ "tcp:1.1.1.1:1,1.1.1.2:1,1.1.1.3:1,1.1.1.4:1,1.1.1.5:1,1.1.1.6:1,1.1.1.7:1,"
-		  "1.1.1.8:1,1.1.1.9:1",
-		  "more than 8" },
-	};
-	struct mst_tcp_addresses a;
-	struct mst_reason why;
-
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		mst_reason_clear(&why);
-		CU_ASSERT_EQUAL(mst_tcp_address_parse(row[i].text, &a, &why), -EINVAL);
-		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, row[i].words));
-	}
-	CU_ASSERT_EQUAL(mst_tcp_address_list("10.0.0.1,fd00::1", &a, &why), 0);
-	CU_ASSERT_EQUAL(a.count, 2);
-	/* The interface of another host: this end's own is the dial's to find. */
-	CU_ASSERT_EQUAL(mst_tcp_address_parse("tcp:[fe80::1%none0]:4711", &a, &why), 0);
-	CU_ASSERT(a.count == 1 && a.at[0].v6.sin6_scope_id == 0);
-	CU_ASSERT_EQUAL(mst_tcp_address_list("fe80::1%none0", &a, &why), -EINVAL);
-	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "lacks an interface"));
-	CU_ASSERT_EQUAL(mst_tcp_address_list("10.0.0.1:4711", &a, &why), -EINVAL);
-	CU_ASSERT_EQUAL(mst_tcp_address_list("", &a, &why), -EINVAL);
-}
-
-static void a_mapped_address_is_shown_as_what_it_is(void)
-{
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_port = htons(7) };
-	char text[MST_TCP_TEXT_LEN];
-
-	CU_ASSERT_EQUAL(inet_pton(AF_INET6, "::ffff:10.0.0.9", &v6.sin6_addr), 1);
-	CU_ASSERT_STRING_EQUAL(
-		mst_tcp_address_text((const struct sockaddr *)&v6, text, sizeof(text)),
-		"10.0.0.9:7");
-}
-
 int main(void)
 {
 	static CU_TestInfo cases[] = {
@@ -204,11 +124,6 @@ int main(void)
 		{ "a hello comes back as it was, and is judged",
 		  a_hello_comes_back_as_it_was_and_is_judged },
 		{ "an answer comes back as it was", an_answer_comes_back_as_it_was },
-		{ "addresses are read and written", addresses_are_read_and_written },
-		{ "what is no address is refused in words",
-		  what_is_no_address_is_refused_in_words },
-		{ "a mapped address is shown as what it is",
-		  a_mapped_address_is_shown_as_what_it_is },
 		CU_TEST_INFO_NULL,
 	};
 

@@ -81,7 +81,7 @@ static void call_at(const struct verbs_target *h, uint32_t rail, struct raw_call
 		    const void *q, size_t bytes)
 {
 	static uint32_t calls; /* one number twice would be a connection of before */
-	struct mst_verbs_addresses at;
+	struct mst_endpoints at;
 	struct rdma_conn_param conn = { .private_data = q,
 					.private_data_len = (uint8_t)bytes,
 					.retry_count = 3,
@@ -89,7 +89,8 @@ static void call_at(const struct verbs_target *h, uint32_t rail, struct raw_call
 					.qp_num = NO_QUEUE_PAIR + ++calls };
 
 	caller_open(c);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_parse(h->listener->address, &at, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_endpoints_parse(h->listener->address, &mst_verbs, &at, UT_UNREAD),
+			      0);
 	CU_ASSERT_EQUAL(rdma_resolve_addr(c->id, NULL, &at.at[rail].any, 60000), 0);
 	CU_ASSERT_EQUAL_FATAL(next_event(c, 60000), RDMA_CM_EVENT_ADDR_RESOLVED);
 	CU_ASSERT_EQUAL(rdma_resolve_route(c->id, 60000), 0);
@@ -428,17 +429,18 @@ struct verbs_impostor {
 static void expect_impostor_found_out(const struct verbs_target *h, const struct verbs_impostor *it)
 {
 	struct dialling d = { .net = attacker_net() };
-	struct mst_verbs_addresses at;
+	struct mst_endpoints at;
 	char address[MST_ADDRESS_LEN];
 	struct raw_caller listener, c;
 
 	caller_open(&listener);
-	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_parse(h->listener->address, &at, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_endpoints_parse(h->listener->address, &mst_verbs, &at, UT_UNREAD),
+			      0);
 	at.at[0].v4.sin_port = 0; /* at the same place in both families */
 	CU_ASSERT_EQUAL_FATAL(rdma_bind_addr(listener.id, &at.at[0].any), 0);
 	CU_ASSERT_EQUAL_FATAL(rdma_listen(listener.id, 1), 0);
 	at.at[0].v4.sin_port = rdma_get_src_port(listener.id);
-	CU_ASSERT_EQUAL(mst_verbs_address_print(&at, address, sizeof(address)), 0);
+	CU_ASSERT_EQUAL(mst_endpoints_print(&at, mst_verbs.prefix, address, sizeof(address)), 0);
 	dialling_begin(&d, address, &usual_lanes);
 	c = listener;
 	CU_ASSERT_EQUAL_FATAL(next_event(&c, 60000), RDMA_CM_EVENT_CONNECT_REQUEST);

@@ -409,12 +409,12 @@ static void end_amid_arrivals_keeps_their_order(void)
 static void rails_that_disagree_end_the_link(void)
 {
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
-	struct mst_verbs_addresses own;
-	char one[64], both[160];
+	struct mst_endpoints own;
+	char one[MST_ENDPOINT_TEXT_LEN], both[2 * MST_ENDPOINT_TEXT_LEN];
 	struct scene s;
 
 	CU_ASSERT_EQUAL_FATAL(mst_verbs_address_own(&fabric, NULL, &own, UT_UNREAD), 0);
-	mst_verbs_address_text(&own.at[0].any, false, one, sizeof(one));
+	mst_endpoint_host_text(&own.at[0].any, one);
 	(void)snprintf(both, sizeof(both), "%s,%s", one, one);
 	s.h = house_open_at(both);
 	attack_begin(&s.h, &s.honest, &usual_lanes);
@@ -586,7 +586,7 @@ static CU_TestInfo cases[] = {
 
 int main(int argc, char **argv)
 {
-	struct mst_verbs_addresses own;
+	struct mst_endpoints own;
 	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
 	struct mst_reason why;
 
