@@ -26,22 +26,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/session/network_choice.h"
 #include "common/base/clock.h"
 #include "common/kernels/commit.h"
-#include "common/transport/transport.h"
 #include "server/data/session.h"
+#include "tests/transport/interposed.h"
 
 #define NOTES_MAX (1u << 19) /* later ones are lost */
 
-const struct mst_transport *__real_mst_networks_transport(const struct mst_networks *n);
-const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n);
-/* Not in a server. */
-int __attribute__((weak))
-__real_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-			       const struct mst_transport **out, struct mst_reason *why);
-int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-				   const struct mst_transport **out, struct mst_reason *why);
 bool __real_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
 bool __wrap_mst_commit_range(const struct mst_commit *commit, size_t first, size_t count);
 
@@ -54,9 +45,6 @@ struct note {
 static struct note notes[NOTES_MAX];
 static uint32_t note_count;
 
-static const struct mst_transport *real;
-static struct mst_transport probe;
-static struct mst_link_listener_ops probe_listener;
 static bool copies; /* instead of summing */
 
 static void note(const char *what, uint32_t rank, uint32_t imm, uint64_t bytes)
@@ -87,32 +75,13 @@ static uint32_t rank_of(const struct mst_link *link)
 	return session != NULL ? session->who.rank : 0;
 }
 
-static int net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
-{
-	int rc = real->net_open(cfg, out, why);
-
-	if (rc == 0)
-		(*out)->ops = &probe;
-	return rc;
-}
-
-static int dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out,
-		struct mst_reason *why)
-{
-	int rc = real->dial(net, how, out, why);
-
-	if (rc == 0)
-		(*out)->ops = &probe;
-	return rc;
-}
-
 static int answer(struct mst_link_listener *listener, const struct mst_link_request *request,
 		  struct mst_link **out, struct mst_reason *why)
 {
-	int rc = real->listener->answer(listener, request, out, why);
+	int rc = interposed_real->listener->answer(listener, request, out, why);
 
 	if (rc == 0 && out != NULL)
-		(*out)->ops = &probe;
+		(*out)->ops = &interposed_ours;
 	return rc;
 }
 
@@ -121,14 +90,14 @@ static int put(struct mst_link *link, const struct mst_put *how)
 	uint32_t imm = how->notify ? how->imm : 0;
 
 	note("put", rank_of(link), imm, how->bytes);
-	int rc = real->put(link, how);
+	int rc = interposed_real->put(link, how);
 	note("posted", rank_of(link), imm, how->bytes);
 	return rc;
 }
 
 static int poll(struct mst_net *net, struct mst_net_event *ev, int max)
 {
-	int n = real->poll(net, ev, max);
+	int n = interposed_real->poll(net, ev, max);
 
 	for (int i = 0; i < n; i++) {
 		if (ev[i].kind == MST_ARRIVED)
@@ -142,47 +111,25 @@ static int poll(struct mst_net *net, struct mst_net_event *ev, int max)
 static int wait(struct mst_net *net, uint64_t timeout_ns)
 {
 	uint64_t begin = mst_now_ns();
-	int rc = real->wait(net, timeout_ns);
+	int rc = interposed_real->wait(net, timeout_ns);
 
 	note("slept", 0, 0, mst_now_ns() - begin);
 	return rc;
 }
 
-static const struct mst_transport *between(const struct mst_transport *t)
+bool interpose(struct mst_transport *ours, struct mst_link_listener_ops *listeners)
 {
-	if (t == NULL || t == &mst_joint || getenv("MUSTER_PROBE") == NULL)
-		return t;
-	if (real == NULL) {
-		real = t;
-		probe = *t;
-		probe_listener = *t->listener;
-		probe_listener.answer = answer;
-		probe.listener = &probe_listener;
-		probe.net_open = net_open;
-		probe.dial = dial;
-		probe.put = put;
-		probe.poll = poll;
-		probe.wait = wait;
-		const char *sum = getenv("MUSTER_PROBE_SUM");
-		copies = sum != NULL && strcmp(sum, "copy") == 0;
-		atexit(write_down);
-	}
-	return t == real ? &probe : t;
-}
+	const char *sum = getenv("MUSTER_PROBE_SUM");
 
-const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n)
-{
-	return between(__real_mst_networks_transport(n));
-}
-
-int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-				   const struct mst_transport **out, struct mst_reason *why)
-{
-	int rc = __real_mst_network_choice_take(c, welcome, out, why);
-
-	if (rc == 0)
-		*out = between(*out);
-	return rc;
+	if (getenv("MUSTER_PROBE") == NULL)
+		return false;
+	listeners->answer = answer;
+	ours->put = put;
+	ours->poll = poll;
+	ours->wait = wait;
+	copies = sum != NULL && strcmp(sum, "copy") == 0;
+	atexit(write_down);
+	return true;
 }
 
 /* ---- the sum ---- */

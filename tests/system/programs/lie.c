@@ -30,33 +30,20 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "client/session/network_choice.h"
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
+#include "tests/transport/interposed.h"
 
 #define FLOOD 500
 #define LINKS_MAX 16u
 #define FDS 256
 #define ANSWER_LINE 64 /* what a follower tells a worker at once ends with the answer's line */
 
-const struct mst_transport *__real_mst_networks_transport(const struct mst_networks *n);
-const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n);
-/* Not in a server. */
-int __attribute__((weak))
-__real_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-			       const struct mst_transport **out, struct mst_reason *why);
-int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-				   const struct mst_transport **out, struct mst_reason *why);
-
 int64_t __real_mst_message_encode(const struct mst_message *msg, void *buffer, size_t room);
 int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, size_t room);
 
-static const struct mst_transport *real;
-static struct mst_transport ours;
-static struct mst_link_listener_ops listeners;
 static char part[8], kind[16], lie[16];
 /* Calls of that kind until the one. A server answers several callers at a time, each by a
  * thread. */
@@ -165,7 +152,7 @@ static int put_bent(struct mst_link *link, const struct mst_put *put)
 		bend_answer(said.bytes + put->bytes - ANSWER_LINE);
 	else
 		bend_header(&said.header);
-	return real->put(link, &bent);
+	return interposed_real->put(link, &bent);
 }
 
 static int put_instead(struct mst_link *link, const struct mst_put *put)
@@ -173,7 +160,7 @@ static int put_instead(struct mst_link *link, const struct mst_put *put)
 	struct mst_put abandon = { .src = put->src, .notify = true };
 
 	abandon.imm = mst_imm(MST_IMM_ABANDON, mst_imm_slot(put->imm), mst_imm_epoch(put->imm));
-	return real->put(link, &abandon);
+	return interposed_real->put(link, &abandon);
 }
 
 /* A listener over shared memory is a file. */
@@ -246,7 +233,7 @@ static int lie_put(struct mst_link *link, const struct mst_put *put)
 
 	if (!put->notify || !is_kind(put->imm) || atomic_load(&left) == 0 || !is_meant(link) ||
 	    !is_the_one())
-		return real->put(link, put);
+		return interposed_real->put(link, put);
 	if (strcmp(lie, "never") == 0)
 		return 1;
 	if (strcmp(lie, "reset") == 0 || strcmp(lie, "linger") == 0) {
@@ -254,14 +241,14 @@ static int lie_put(struct mst_link *link, const struct mst_put *put)
 			pass_lingering(link);
 		else
 			(void)shutdown(socket_of(link), SHUT_RDWR);
-		return real->put(link, put);
+		return interposed_real->put(link, put);
 	}
 	if (strcmp(lie, "now") == 0)
 		return put_instead(link, put);
 	if (strcmp(lie, "twice") != 0 && strcmp(lie, "flood") != 0)
 		return put_bent(link, put);
 	for (int i = strcmp(lie, "twice") == 0 ? FLOOD - 2 : 0; i < FLOOD && rc >= 0; i++)
-		rc = real->put(link, put);
+		rc = interposed_real->put(link, put);
 	return 1;
 }
 
@@ -284,7 +271,7 @@ static int lie_answer(struct mst_link_listener *at, const struct mst_link_reques
 {
 	if (strcmp(kind, "link") == 0 && is_the_one())
 		mst_sleep_ns(9 * MST_SECOND);
-	return real->listener->answer(at, request, out, why);
+	return interposed_real->listener->answer(at, request, out, why);
 }
 
 static int lie_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out,
@@ -294,30 +281,20 @@ static int lie_dial(struct mst_net *net, const struct mst_dial *how, struct mst_
 
 	if (strcmp(kind, "dial") == 0 && is_the_one())
 		bend_lanes(&bent.lanes);
-	int rc = real->dial(net, &bent, out, why);
+	int rc = interposed_dial(net, &bent, out, why);
 
 	if (rc != 0)
 		return rc;
 	MST_ASSERT(dialled_count < LINKS_MAX);
 	(void)snprintf(listener[dialled_count], sizeof(listener[0]), "%s", how->address);
 	dialled[dialled_count++] = *out;
-	(*out)->ops = &ours;
 	return 0;
 }
 
 static int lie_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why)
 {
-	link->ops = &ours;
-	return real->attach(net, link, why);
-}
-
-static int lie_net_open(const struct mst_net_cfg *cfg, struct mst_net **out, struct mst_reason *why)
-{
-	int rc = real->net_open(cfg, out, why);
-
-	if (rc == 0)
-		(*out)->ops = &ours;
-	return rc;
+	link->ops = &interposed_ours;
+	return interposed_real->attach(net, link, why);
 }
 
 /* ---- on the control connection ---- */
@@ -381,36 +358,11 @@ int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, s
 	return __real_mst_message_encode(&bent, buffer, room);
 }
 
-static const struct mst_transport *stand_before(const struct mst_transport *found)
+bool interpose(struct mst_transport *ours, struct mst_link_listener_ops *listeners)
 {
-	if (found == NULL || found == &mst_joint) /* a follower's, until its leader has spoken */
-		return found;
-	if (found == real)
-		return &ours;
-	MST_ASSERT(real == NULL);
-	real = found;
-	ours = *found;
-	listeners = *found->listener;
-	listeners.answer = lie_answer;
-	ours.listener = &listeners;
-	ours.net_open = lie_net_open;
-	ours.dial = lie_dial;
-	ours.attach = lie_attach;
-	ours.put = lie_put;
-	return &ours;
-}
-
-const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n)
-{
-	return stand_before(__real_mst_networks_transport(n));
-}
-
-int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-				   const struct mst_transport **out, struct mst_reason *why)
-{
-	int rc = __real_mst_network_choice_take(c, welcome, out, why);
-
-	if (rc == 0)
-		*out = stand_before(*out);
-	return rc;
+	listeners->answer = lie_answer;
+	ours->dial = lie_dial;
+	ours->attach = lie_attach;
+	ours->put = lie_put;
+	return true;
 }

@@ -29,12 +29,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/session/network_choice.h"
 #include "common/base/assert.h"
 #include "common/base/clock.h"
-#include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "server/data/session.h"
+#include "tests/transport/interposed.h"
 
 #define STAGES_MAX 8u
 #define HELD_MAX_NS (120 * MST_SECOND) /* nobody is stuck for ever because a test died */
@@ -55,17 +54,6 @@ struct moment {
 	uint64_t version;
 };
 
-const struct mst_transport *__real_mst_networks_transport(const struct mst_networks *n);
-const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n);
-/* Not in a server. */
-int __attribute__((weak))
-__real_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-			       const struct mst_transport **out, struct mst_reason *why);
-int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-				   const struct mst_transport **out, struct mst_reason *why);
-
-static const struct mst_transport *real; /* of this process: there is one */
-static struct mst_transport ours;
 static struct trip_stage stages[STAGES_MAX];
 static unsigned stage_count, stage_now;
 static char base[PATH_LEN]; /* FOLDER/NAME */
@@ -196,7 +184,7 @@ static int trip_put(struct mst_link *link, const struct mst_put *put)
 	struct moment m = moment_of_put(link, put);
 
 	pass("before", &m);
-	int rc = real->put(link, put);
+	int rc = interposed_real->put(link, put);
 	if (rc >= 0)
 		pass("after", &m);
 	return rc;
@@ -207,7 +195,7 @@ static int trip_put(struct mst_link *link, const struct mst_put *put)
 static int trip_poll(struct mst_net *net, struct mst_net_event *ev, int max)
 {
 	pass("before", &(struct moment){ .what = "poll", .kind = "" });
-	int count = real->poll(net, ev, max);
+	int count = interposed_real->poll(net, ev, max);
 	for (int i = 0; i < count; i++) {
 		if (ev[i].kind == MST_ARRIVED)
 			pass("before", &(struct moment){ .what = "arrive",
@@ -220,7 +208,7 @@ static int trip_poll(struct mst_net *net, struct mst_net_event *ev, int max)
 static int trip_wait(struct mst_net *net, uint64_t timeout_ns)
 {
 	pass("before", &(struct moment){ .what = "wait", .kind = "" });
-	return real->wait(net, timeout_ns);
+	return interposed_real->wait(net, timeout_ns);
 }
 
 static int trip_dial(struct mst_net *net, const struct mst_dial *how, struct mst_link **out,
@@ -229,60 +217,34 @@ static int trip_dial(struct mst_net *net, const struct mst_dial *how, struct mst
 	struct moment m = { .what = "dial", .kind = "" };
 
 	pass("before", &m);
-	int rc = real->dial(net, how, out, why);
-	if (rc == 0) {
-		(*out)->ops = &ours;
+	int rc = interposed_dial(net, how, out, why);
+	if (rc == 0)
 		pass("after", &m);
-	}
 	return rc;
 }
 
 static int trip_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why)
 {
-	link->ops = &ours;
-	return real->attach(net, link, why);
+	link->ops = &interposed_ours;
+	return interposed_real->attach(net, link, why);
 }
 
 static int trip_net_open(const struct mst_net_cfg *cfg, struct mst_net **out,
 			 struct mst_reason *why)
 {
 	pass("before", &(struct moment){ .what = "open", .kind = "" });
-	int rc = real->net_open(cfg, out, why);
-	if (rc == 0)
-		(*out)->ops = &ours;
-	return rc;
+	return interposed_net_open(cfg, out, why);
 }
 
-static const struct mst_transport *stand_before(const struct mst_transport *found)
+bool interpose(struct mst_transport *ours, struct mst_link_listener_ops *listeners)
 {
-	if (found == NULL || found == &mst_joint) /* a follower's, until its leader has spoken */
-		return found;
-	if (found == real)
-		return &ours;
-	MST_ASSERT(real == NULL);
-	real = found;
-	ours = *found;
-	ours.net_open = trip_net_open;
-	ours.dial = trip_dial;
-	ours.attach = trip_attach;
-	ours.put = trip_put;
-	ours.poll = trip_poll;
-	ours.wait = trip_wait;
+	(void)listeners;
+	ours->net_open = trip_net_open;
+	ours->dial = trip_dial;
+	ours->attach = trip_attach;
+	ours->put = trip_put;
+	ours->poll = trip_poll;
+	ours->wait = trip_wait;
 	plan_read();
-	return &ours;
-}
-
-const struct mst_transport *__wrap_mst_networks_transport(const struct mst_networks *n)
-{
-	return stand_before(__real_mst_networks_transport(n));
-}
-
-int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-				   const struct mst_transport **out, struct mst_reason *why)
-{
-	int rc = __real_mst_network_choice_take(c, welcome, out, why);
-
-	if (rc == 0)
-		*out = stand_before(*out);
-	return rc;
+	return true;
 }
