@@ -244,7 +244,8 @@ struct mst_link_listener_ops {
 		      struct mst_link **out, struct mst_reason *why);
 };
 
-/* One table per transport: no member but reaches, disown, arm, links, ready and claim is NULL.
+/* One table per transport: no member but reaches, disown, arm, disarm, links, ready and claim
+ * is NULL.
  * Failures are negative errno.
  *
  * An operation that takes @why, which is never NULL, empties it first. If the operation fails @why
@@ -315,9 +316,12 @@ struct mst_transport {
 	/* For a thread that sleeps elsewhere, in a poll() of its own. Returns the net's descriptor,
 	 * the same each time, which polls readable once poll() may have something that it did not
 	 * have when this call began, or wake() is called after that. Look with poll() after this
-	 * call. The descriptor may also become readable for nothing, and tells of nothing after the
-	 * next wait(). Never blocks. NULL: the net has no such descriptor. */
+	 * call. The descriptor may also become readable for nothing. Never blocks. NULL: the net
+	 * has no such descriptor. */
 	int (*arm)(struct mst_net *net);
+	/* From now on the descriptor tells of nothing, and peers need not ring it: for a thread
+	 * that is awake again. wait() begins with this. Never blocks. NULL, as arm(). */
+	void (*disarm)(struct mst_net *net);
 
 	/* How many links are attached to the net. And: may poll() have something, or has wake()
 	 * been called since the last wait()? The net's thread; they never block. NULL: the

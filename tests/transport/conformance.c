@@ -120,6 +120,7 @@ static int run(int count, char **operand)
 	add_cases(wait_cases);
 	add_cases(end_cases);
 	add_cases(answer_cases);
+	add_cases(ring_cases);
 	add_cases(region_cases);
 	add_cases(copy_cases);
 	add_cases(shared_region_cases);

@@ -64,7 +64,7 @@ int world_notify(const struct world *w, size_t offset, size_t bytes, uint64_t se
 
 extern CU_TestInfo put_cases[], listener_cases[], wait_cases[], end_cases[], process_cases[];
 extern CU_TestInfo region_cases[], copy_cases[];
-/* With threads of their own: not of a simulated world. */
-extern CU_TestInfo answer_cases[], shared_region_cases[];
+/* With threads or descriptors of their own: not of a simulated world. */
+extern CU_TestInfo answer_cases[], shared_region_cases[], ring_cases[];
 
 #endif

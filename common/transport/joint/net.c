@@ -257,6 +257,14 @@ static void settle(struct mst_joint_net *net, uint32_t busy)
 			(void)net->part[i]->ops->wait(net->part[i], 0);
 }
 
+/* The thread is awake again: peers that put meanwhile have nobody to wake. */
+static void disarm(struct mst_joint_net *net, uint32_t busy)
+{
+	for (uint32_t i = 0; i < net->count; i++)
+		if ((busy >> i & 1) != 0)
+			net->part[i]->ops->disarm(net->part[i]);
+}
+
 static int wait_for_all(struct mst_joint_net *net, uint32_t busy, uint64_t timeout_ns)
 {
 	uint64_t deadline_ns = mst_deadline_ns(timeout_ns);
@@ -265,7 +273,9 @@ static int wait_for_all(struct mst_joint_net *net, uint32_t busy, uint64_t timeo
 	settle(net, busy);
 	if (mst_spin(&net->spin, &net->cfg, deadline_ns, any_ready, net))
 		return 0;
-	return sleep_until(net, busy, deadline_ns < look_ns ? deadline_ns : look_ns);
+	int rc = sleep_until(net, busy, deadline_ns < look_ns ? deadline_ns : look_ns);
+	disarm(net, busy);
+	return rc;
 }
 
 /* Has somebody woken the parts that had links before, while these changed? */

@@ -241,6 +241,15 @@ static void announce(struct mst_shm_net *net, uint32_t asleep)
 					      memory_order_relaxed);
 }
 
+static void net_disarm(struct mst_net *n)
+{
+	struct mst_shm_net *net = (struct mst_shm_net *)n;
+
+	/* Relaxed: the flag is this thread's own. */
+	if (atomic_load_explicit(&net->flags->asleep, memory_order_relaxed))
+		announce(net, 0);
+}
+
 static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 {
 	struct mst_shm_net *net = (struct mst_shm_net *)n;
@@ -248,6 +257,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 	uint64_t deadline_ns = timeout_ns < MST_NEVER - now ? now + timeout_ns : MST_NEVER;
 	int rc = 0;
 
+	net_disarm(n);
 	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, has_work, net)) {
 		announce(net, 1);
 		/* Pairs with the fences in ring_notify_fd() and net_wake(): a thread that puts or
@@ -277,7 +287,7 @@ static void net_wake(struct mst_net *n)
 	errno = saved_errno;
 }
 
-/* The links stay announced until the next wait(): meanwhile each put of a peer rings. */
+/* The links stay announced until they are disarmed: meanwhile each put of a peer rings. */
 static int net_arm(struct mst_net *n)
 {
 	struct mst_shm_net *net = (struct mst_shm_net *)n;
@@ -334,6 +344,7 @@ const struct mst_transport mst_shm = {
 	.wait = net_wait,
 	.wake = net_wake,
 	.arm = net_arm,
+	.disarm = net_disarm,
 	.links = net_links,
 	.ready = net_ready,
 	.view = mst_shm_link_view,

@@ -419,6 +419,12 @@ static int sleep_until(struct mst_verbs_net *net, uint64_t deadline_ns)
 	return rc;
 }
 
+static void net_disarm(struct mst_net *n)
+{
+	/* Relaxed: who sees it late rings once for nothing. */
+	atomic_store_explicit(&((struct mst_verbs_net *)n)->asleep, false, memory_order_relaxed);
+}
+
 static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 {
 	struct mst_verbs_net *net = (struct mst_verbs_net *)n;
@@ -426,6 +432,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 	uint64_t deadline_ns = timeout_ns < MST_NEVER - now ? now + timeout_ns : MST_NEVER;
 	int rc = 0;
 
+	net_disarm(n);
 	for (uint32_t i = 0; i < net->link_count; i++)
 		mst_queue_flush(&net->links[i]->queue);
 	if (!mst_spin(&net->spin, &net->cfg, deadline_ns, has_work, net)) {
@@ -509,6 +516,7 @@ const struct mst_transport mst_verbs = {
 	.wait = net_wait,
 	.wake = net_wake,
 	.arm = net_arm,
+	.disarm = net_disarm,
 	.links = net_links,
 	.ready = net_ready,
 	.view = mst_verbs_link_view,
