@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Accepts a link: what the acceptor does until it is made.
+ * Accepts links: who has called at the port, what each has said, and what it is answered.
  *
  * A caller sends one hello of a fixed size. All who reach the port may call, so a caller costs a
  * descriptor and a place of this table until it has spoken, and no more: CALLERS_MAX have places,
@@ -8,9 +8,8 @@
  * of the address that has the most. So an address that calls without number loses its own. One that
  * the owner's filter does not expect is dropped before anything is kept of it.
  *
- * Where data are encrypted a caller has to prove itself first, to a thread of the channels', which
- * has bounds of its own (channel.h); only then it comes here, and says its hello through the
- * channel.
+ * Where data are encrypted a caller comes here once it has proven itself (port.c), and says its
+ * hello through the channel.
  *
  * A caller that was shown belongs to the thread that answers it, until that has stored CALLER_NONE;
  * all others belong to the listener's own thread.
@@ -20,21 +19,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/host/descriptors.h"
 #include "common/host/limits.h"
 #include "common/transport/origins.h"
 #include "common/transport/tcp/tcp.h"
 
-#define BACKLOG 1024
 #define CALLERS_MAX 64u
 #define SILENT_MAX_NS (5 * MST_SECOND)
-#define PORT_TRIES 16
 #define WARNINGS 5u
 #define WARNINGS_NS (10 * MST_SECOND)
 #define TLS_HANDSHAKE 22 /* the first byte of a caller that speaks TLS */
@@ -58,12 +52,7 @@ struct tcp_caller {
 
 struct tcp_listener {
 	struct mst_link_listener listener;
-	struct mst_tcp_net *net;
-	int epoll; /* the sockets, and callers that are silent yet */
-	uint32_t sockets;
-	int socket[MST_ENDPOINTS_MAX];
-	struct mst_listener *secure; /* of channels, which has the sockets then; NULL: plain */
-	uint8_t refusal[MST_TCP_ANSWER_BYTES];
+	struct mst_tcp_port port; /* its epoll also watches callers that are silent yet */
 	struct mst_ratelimit warnings;
 	struct tcp_caller caller[CALLERS_MAX];
 };
@@ -71,195 +60,6 @@ struct tcp_listener {
 uint32_t mst_tcp_listener_descriptors(bool encrypted)
 {
 	return 1 + MST_ENDPOINTS_MAX + CALLERS_MAX + (encrypted ? MST_CHANNEL_DESCRIPTORS : 0);
-}
-
-/* ---- opening ---- */
-
-static int refused(const char *call, struct mst_reason *why)
-{
-	int error = -errno;
-
-	(void)mst_limit_refused(call, error, why);
-	return error;
-}
-
-/* @at: its port becomes that which it is bound to. 0 or -errno. */
-static int listen_at(struct tcp_listener *listener, union mst_endpoint *at)
-{
-	socklen_t len = sizeof(*at);
-	int off = 0, on = 1;
-	int fd = mst_descriptor_lift(
-		socket(at->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-
-	if (fd < 0)
-		return -errno;
-	listener->socket[listener->sockets++] = fd;
-	/* A server that is started again has its port at once. */
-	if (listener->net->fabric.data_port != 0)
-		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	/* The wildcard of IPv6 takes both families. */
-	if (at->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr))
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, &at->any, mst_endpoint_bytes(at)) != 0 || listen(fd, BACKLOG) != 0 ||
-	    getsockname(fd, &at->any, &len) != 0)
-		return -errno;
-	struct epoll_event ev = { .events = EPOLLIN };
-	return epoll_ctl(listener->epoll, EPOLL_CTL_ADD, fd, &ev) != 0 ? -errno : 0;
-}
-
-static void close_sockets(struct tcp_listener *listener)
-{
-	while (listener->sockets > 0)
-		close(listener->socket[--listener->sockets]);
-}
-
-static int unlistened(uint16_t port, const union mst_endpoint *at, int rc, struct mst_reason *why)
-{
-	char text[MST_ENDPOINT_TEXT_LEN];
-
-	mst_endpoint_text(&at->any, text);
-	if (rc == -EADDRINUSE && port != 0)
-		return mst_reason_fail(
-			why, rc,
-			"port %u is taken at %s, by another process or by this server's --listen: "
-			"choose another one with --data-port (ss -ltnp shows who has it)",
-			port, text);
-	if (rc == -EACCES && port != 0)
-		return mst_reason_fail(
-			why, rc,
-			"this user may not listen at %s: %s; choose a port from 1024 on with "
-			"--data-port",
-			text, strerror(-rc));
-	return mst_reason_fail(why, rc,
-			       rc == -EADDRNOTAVAIL
-				       ? "this host has no address %s (its port does not matter): "
-					 "%s; ip address shows those that it has"
-				       : "cannot listen at %s: %s",
-			       text, strerror(-rc));
-}
-
-/* All of them at one port; if none is asked for, the kernel gives one to the first. */
-static int listen_at_all(struct tcp_listener *listener, struct mst_endpoints *all,
-			 struct mst_reason *why)
-{
-	uint16_t port = listener->net->fabric.data_port;
-	uint32_t i = 0;
-	int rc = -EADDRINUSE;
-
-	for (int tries = 0; tries < (port != 0 ? 1 : PORT_TRIES) && rc == -EADDRINUSE; tries++) {
-		close_sockets(listener);
-		mst_endpoint_set_port(&all->at[0], htons(port));
-		for (i = 0, rc = 0; i < all->count && rc == 0; i++) {
-			if (i > 0)
-				mst_endpoint_set_port(&all->at[i], mst_endpoint_port(&all->at[0]));
-			rc = listen_at(listener, &all->at[i]);
-		}
-	}
-	return rc == 0 ? 0 : unlistened(port, &all->at[i - 1], rc, why);
-}
-
-/* At the wildcard of IPv6, or of IPv4 where this host has no other; told are the host's own. */
-static int listen_anywhere(struct tcp_listener *listener, struct mst_endpoints *told,
-			   struct mst_reason *why)
-{
-	struct mst_endpoints any = { .count = 1 };
-	int rc = mst_tcp_address_host(told);
-
-	if (rc != 0)
-		return mst_reason_fail(why, rc, "cannot list the addresses of this host: %s",
-				       strerror(-rc));
-	any.at[0].v6.sin6_family = AF_INET6;
-	rc = listen_at_all(listener, &any, why);
-	if (rc != 0 && rc != -EADDRINUSE && rc != -EACCES) {
-		any.at[0] = (union mst_endpoint){ 0 };
-		any.at[0].v4.sin_family = AF_INET;
-		mst_reason_clear(why);
-		rc = listen_at_all(listener, &any, why);
-	}
-	for (uint32_t i = 0; i < told->count; i++)
-		mst_endpoint_set_port(&told->at[i], mst_endpoint_port(&any.at[0]));
-	told->called_port = mst_endpoint_port(&any.at[0]);
-	return rc;
-}
-
-/* At loopback all callers are of this host, as over shared memory. */
-static bool is_near(const struct tcp_listener *listener)
-{
-	return listener->net->fabric.addresses == NULL && listener->net->fabric.loopback;
-}
-
-static int listen_near(struct tcp_listener *listener, struct mst_endpoints *told,
-		       struct mst_reason *why)
-{
-	static const char *const near[] = { "127.0.0.1", "::1" };
-	int rc = -EADDRNOTAVAIL;
-
-	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]) && rc != 0; i++) {
-		mst_reason_clear(why);
-		rc = mst_endpoints_list(near[i], told, why);
-		if (rc == 0)
-			rc = listen_at_all(listener, told, why);
-		if (rc == -EADDRINUSE || rc == -EACCES)
-			break; /* of the port, which the next has no more than this */
-	}
-	return rc;
-}
-
-/* The sockets belong to the secure listener from now on: strangers have to prove themselves to its
- * thread. */
-static int make_secure(struct tcp_listener *listener, struct mst_reason *why)
-{
-	const struct mst_channels *channels = &listener->net->cfg.channels;
-	struct mst_tcp_answer no = { .version = MST_TCP_VERSION, .error = MST_TCP_WANTS_TLS };
-	struct mst_channel_port port = { .own = channels->own,
-					 .sockets = listener->sockets,
-					 .refusal = listener->refusal,
-					 .refusal_bytes = sizeof(listener->refusal) };
-	struct epoll_event ev = { .events = EPOLLIN };
-
-	if (!listener->net->fabric.encrypted)
-		return 0;
-	mst_tcp_answer_encode(&no, listener->refusal);
-	for (uint32_t i = 0; i < listener->sockets; i++) {
-		(void)epoll_ctl(listener->epoll, EPOLL_CTL_DEL, listener->socket[i], NULL);
-		port.socket[i] = listener->socket[i];
-	}
-	listener->sockets = 0;
-	int rc = channels->ops->listen(&port, &listener->secure);
-	if (rc != 0)
-		return mst_reason_fail(why, rc, "cannot listen for callers by TLS: %s",
-				       strerror(-rc));
-	if (epoll_ctl(listener->epoll, EPOLL_CTL_ADD,
-		      channels->ops->stream->listener_fd(listener->secure), &ev) != 0)
-		return refused("epoll_ctl", why);
-	return 0;
-}
-
-static int open_listener(struct tcp_listener *listener, struct mst_reason *why)
-{
-	const struct mst_fabric *fabric = &listener->net->fabric;
-	struct mst_endpoints told = { 0 };
-	int rc;
-
-	listener->epoll = mst_descriptor_lift(epoll_create1(EPOLL_CLOEXEC));
-	if (listener->epoll < 0)
-		return refused("epoll_create1", why);
-	if (is_near(listener)) {
-		rc = listen_near(listener, &told, why);
-	} else if (fabric->addresses == NULL) {
-		rc = listen_anywhere(listener, &told, why);
-	} else {
-		rc = mst_endpoints_list(fabric->addresses, &told, why);
-		mst_endpoints_drop_repeated(&told);
-		if (rc == 0)
-			rc = listen_at_all(listener, &told, why);
-	}
-	if (rc == 0)
-		rc = make_secure(listener, why);
-	if (rc == 0)
-		rc = mst_endpoints_print(&told, mst_tcp.prefix, listener->listener.address,
-					 sizeof(listener->listener.address));
-	return rc;
 }
 
 /* ---- places ---- */
@@ -344,7 +144,7 @@ static void tell_tls(struct tcp_listener *listener, const struct tcp_caller *c)
 {
 	char peer[MST_ENDPOINT_TEXT_LEN];
 
-	if (listener->secure == NULL && c->has > 0 && c->text[0] == TLS_HANDSHAKE &&
+	if (listener->port.secure == NULL && c->has > 0 && c->text[0] == TLS_HANDSHAKE &&
 	    mst_ratelimit_pass(&listener->warnings, mst_now_ns()))
 		mst_warn("%s speaks TLS at the data port %s, which is plain: start both ends with "
 			 "certificates (--tls-ca, --tls-cert, --tls-key), and this server without "
@@ -378,16 +178,16 @@ static int hear(struct tcp_listener *listener, struct tcp_caller *c, struct mst_
 {
 	int rc = read_hello(listener, c);
 
-	if (rc == 0 && !is_near(listener) &&
+	if (rc == 0 && !mst_tcp_port_is_near(&listener->port) &&
 	    !mst_link_expected(&listener->listener, c->hello.token, &c->from))
 		rc = MST_TCP_UNKNOWN;
 	if (rc != 0)
 		return rc;
-	(void)epoll_ctl(listener->epoll, EPOLL_CTL_DEL, c->conn.fd, NULL);
+	(void)epoll_ctl(listener->port.epoll, EPOLL_CTL_DEL, c->conn.fd, NULL);
 	/* Relaxed: the request tells it to whoever answers. */
 	atomic_store_explicit(&c->state, CALLER_HEARD, memory_order_relaxed);
 	*out = (struct mst_link_request){ .lanes = c->hello.lanes,
-					  .from = { .count = !is_near(listener),
+					  .from = { .count = !mst_tcp_port_is_near(&listener->port),
 						    .at = { c->from } },
 					  .caller = c };
 	memcpy(out->token, c->hello.token, sizeof(out->token));
@@ -412,43 +212,9 @@ static int hear_silent(struct tcp_listener *listener, uint64_t now_ns, struct ms
 	return -EAGAIN;
 }
 
-/* One that has proven who it is. */
-static int take_proven(struct tcp_listener *listener, struct mst_tcp_conn *out,
-		       union mst_endpoint *at)
-{
-	const struct mst_channel_ops *ops = listener->net->cfg.channels.ops;
-	char peer[MST_ENDPOINT_TEXT_LEN];
-	socklen_t len = sizeof(*at);
-	struct mst_stream *stream;
-	int rc = ops->stream->accept(listener->secure, &stream, peer, sizeof(peer));
-
-	if (rc != 0)
-		return rc;
-	*out = (struct mst_tcp_conn){ ops->stream->stream_fd(stream), ops, stream };
-	if (getpeername(out->fd, &at->any, &len) == 0)
-		return 0;
-	mst_tcp_hang_up(out);
-	return 1;
-}
-
-/* @fd: the socket; of a plain listener. 0; 1: it was none; -errno. */
-static int take(struct tcp_listener *listener, int fd, struct mst_tcp_conn *out,
-		union mst_endpoint *at)
-{
-	socklen_t len = sizeof(*at);
-
-	if (listener->secure != NULL)
-		return take_proven(listener, out, at);
-	*out = MST_TCP_NO_CONN;
-	out->fd = mst_descriptor_lift(accept4(fd, &at->any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC));
-	if (out->fd >= 0)
-		return 0;
-	return errno == EINTR || errno == ECONNABORTED || errno == EPROTO ? 1 : -errno;
-}
-
-/* Takes the next caller of a socket and hears it. 0: it asks for a link; 1: it does not, but there
+/* Takes the next caller of a queue, and hears it. 0: it asks for a link; 1: it does not, but there
  * may be more; -EAGAIN: there are none; else what accept() says. */
-static int let_near(struct tcp_listener *listener, int fd, struct mst_link_request *out)
+static int let_near(struct tcp_listener *listener, uint32_t queue, struct mst_link_request *out)
 {
 	struct tcp_caller *c = free_place(listener),
 			  *oldest = c == NULL ? yielding(listener) : NULL;
@@ -457,7 +223,7 @@ static int let_near(struct tcp_listener *listener, int fd, struct mst_link_reque
 
 	if (c == NULL && oldest == NULL)
 		return -EAGAIN;
-	int rc = take(listener, fd, &conn, &at);
+	int rc = mst_tcp_port_take(&listener->port, queue, &conn, &at);
 	if (rc != 0)
 		return rc;
 	if (c == NULL) {
@@ -471,8 +237,9 @@ static int let_near(struct tcp_listener *listener, int fd, struct mst_link_reque
 	atomic_store_explicit(&c->state, CALLER_SILENT,
 			      memory_order_relaxed); /* no other sees it */
 	struct epoll_event ev = { .events = EPOLLIN | EPOLLRDHUP };
-	rc = epoll_ctl(listener->epoll, EPOLL_CTL_ADD, conn.fd, &ev) != 0 ? -errno
-									  : hear(listener, c, out);
+	rc = epoll_ctl(listener->port.epoll, EPOLL_CTL_ADD, conn.fd, &ev) != 0
+		     ? -errno
+		     : hear(listener, c, out);
 	if (rc != 0 && rc != -EAGAIN)
 		send_away(c, rc);
 	return rc == 0 ? 0 : 1;
@@ -486,11 +253,11 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 
 	mst_reason_clear(why);
 	/* A bounded number, since callers may come faster than they are sent away. */
-	uint32_t count = listener->secure != NULL ? 1 : listener->sockets;
-	for (uint32_t i = 0; i < count && rc == -EAGAIN; i++) {
+	uint32_t queues = mst_tcp_port_queues(&listener->port);
+	for (uint32_t i = 0; i < queues && rc == -EAGAIN; i++) {
 		rc = 1;
 		for (uint32_t k = 0; k < CALLERS_MAX && rc == 1; k++)
-			rc = let_near(listener, listener->socket[i], out);
+			rc = let_near(listener, i, out);
 		if (rc == 1)
 			rc = -EAGAIN;
 	}
@@ -540,7 +307,7 @@ static int let_in(struct tcp_listener *listener, struct tcp_caller *c, struct ms
 					.bytes = c->hello.bytes,
 					.peer = &c->at.any };
 	struct mst_tcp_link *l;
-	int rc = mst_tcp_link_new(listener->net, &cfg, &l, why);
+	int rc = mst_tcp_link_new(listener->port.net, &cfg, &l, why);
 
 	if (rc != 0)
 		return rc;
@@ -579,14 +346,10 @@ static void listener_close(struct mst_link_listener *d)
 
 	if (listener == NULL)
 		return;
-	close_sockets(listener);
-	if (listener->secure != NULL)
-		listener->net->cfg.channels.ops->stream->unlisten(listener->secure);
 	for (uint32_t i = 0; i < CALLERS_MAX; i++)
 		if (state_of(&listener->caller[i]) != CALLER_NONE)
 			send_away(&listener->caller[i], -ECONNREFUSED);
-	if (listener->epoll >= 0)
-		close(listener->epoll);
+	mst_tcp_port_close(&listener->port);
 	free(listener);
 }
 
@@ -599,12 +362,11 @@ static int listener_open(struct mst_net *net, struct mst_link_listener **out,
 	if (listener == NULL)
 		return -ENOMEM;
 	listener->listener.ops = &mst_tcp;
-	listener->net = (struct mst_tcp_net *)net;
-	listener->epoll = -1;
 	listener->warnings = (struct mst_ratelimit){ .window_ns = WARNINGS_NS, .burst = WARNINGS };
 	for (uint32_t i = 0; i < CALLERS_MAX; i++)
 		listener->caller[i].conn = MST_TCP_NO_CONN;
-	int rc = open_listener(listener, why);
+	int rc = mst_tcp_port_open(&listener->port, (struct mst_tcp_net *)net,
+				   listener->listener.address, why);
 	if (rc != 0) {
 		listener_close(&listener->listener);
 		return rc;
@@ -615,7 +377,7 @@ static int listener_open(struct mst_net *net, struct mst_link_listener **out,
 
 static int listener_fd(const struct mst_link_listener *d)
 {
-	return ((const struct tcp_listener *)d)->epoll;
+	return ((const struct tcp_listener *)d)->port.epoll;
 }
 
 const struct mst_link_listener_ops mst_tcp_listener = {

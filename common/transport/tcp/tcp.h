@@ -62,12 +62,6 @@ int mst_tcp_memory_new(size_t bytes, bool viewed, struct mst_tcp_memory *out,
 		       struct mst_reason *why);
 void mst_tcp_memory_free(struct mst_tcp_memory *m); /* of zeroed, too */
 
-/* ---- address.c ---- */
-
-/* The addresses of this host that are good beyond it; if there are none, that of loopback. 0 or
- * -errno. */
-int mst_tcp_address_host(struct mst_endpoints *out);
-
 /* ---- socket.c: the bytes of a connection ---- */
 
 struct mst_tcp_link;
@@ -328,6 +322,32 @@ int mst_tcp_link_poll(struct mst_tcp_link *l, struct mst_net_event *ev, int max)
 /* Before it is detached, and when no io has it any more: what was put goes out, for a short while,
  * and what comes is dropped. */
 void mst_tcp_link_see_off(struct mst_tcp_link *l);
+
+/* ---- port.c: where callers of a listener come ---- */
+
+struct mst_tcp_port {
+	struct mst_tcp_net *net;
+	int epoll; /* of the sockets, and of what the owner adds */
+	uint32_t sockets;
+	int socket[MST_ENDPOINTS_MAX];
+	struct mst_listener *secure; /* of channels, which has the sockets then; NULL: plain */
+	uint8_t refusal[MST_TCP_ANSWER_BYTES];
+};
+
+/* Listens where the fabric of the net says. @address: what callers dial. To be closed on failure,
+ * too. 0, or an error with a sentence. */
+int mst_tcp_port_open(struct mst_tcp_port *port, struct mst_tcp_net *net,
+		      char address[MST_ADDRESS_LEN], struct mst_reason *why);
+void mst_tcp_port_close(struct mst_tcp_port *port);
+/* Is it at loopback? Then all callers are of this host, as over shared memory. */
+bool mst_tcp_port_is_near(const struct mst_tcp_port *port);
+/* Callers wait in so many queues: one for each socket, or one for all that have proven who they
+ * are. */
+uint32_t mst_tcp_port_queues(const struct mst_tcp_port *port);
+/* Takes the next caller of a queue. Never blocks. 0; 1: it has gone, and there may be others;
+ * -EAGAIN: nobody; -EMFILE and the like: it waits, but cannot be taken. */
+int mst_tcp_port_take(struct mst_tcp_port *port, uint32_t queue, struct mst_tcp_conn *out,
+		      union mst_endpoint *at);
 
 /* ---- net.c, dial.c, listener.c ---- */
 

@@ -35,84 +35,9 @@
 #include "common/base/rand.h"
 #include "common/transport/stream.h"
 #include "common/transport/tls/callers.h"
+#include "common/transport/tls/handoff.h"
 #include "common/transport/tls/stream.h"
 #include "common/wire/message.h"
-
-/* ---- from the thread that shakes hands to the one that accepts ---- */
-
-/* Proven streams on their way from the thread that shakes hands to the one that accepts: a queue,
- * and an eventfd that is readable while something is in it. */
-#define HANDOFF_PEER_LEN 64u
-#define HANDOFF_MAX 256u
-
-struct handoff {
-	int fd;
-	uint32_t max;
-	pthread_mutex_t lock; /* of what follows */
-	uint32_t first, count;
-	struct proven {
-		struct mst_stream *stream;
-		char peer[HANDOFF_PEER_LEN];
-	} item[HANDOFF_MAX];
-};
-
-/* Return: 0 or -errno. */
-static int handoff_init(struct handoff *h, uint32_t max)
-{
-	h->max = max;
-	h->first = h->count = 0;
-	h->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (h->fd < 0)
-		return -errno;
-	pthread_mutex_init(&h->lock, NULL);
-	return 0;
-}
-
-/* Return: 0 or -EAGAIN. */
-static int handoff_take(struct handoff *h, struct proven *out)
-{
-	uint64_t given;
-
-	pthread_mutex_lock(&h->lock);
-	bool found = h->count > 0;
-	if (found) {
-		*out = h->item[h->first];
-		h->first = (h->first + 1) % HANDOFF_MAX;
-		h->count--;
-	}
-	if (h->count == 0)
-		(void)!read(h->fd, &given, sizeof(given));
-	pthread_mutex_unlock(&h->lock);
-	return found ? 0 : -EAGAIN;
-}
-
-/* Closes what nobody has taken. */
-static void handoff_fini(struct handoff *h)
-{
-	struct proven left;
-
-	while (handoff_take(h, &left) == 0)
-		mst_tls_stream_close(left.stream);
-	pthread_mutex_destroy(&h->lock);
-	close(h->fd);
-}
-
-/* Return: false: there is no room. */
-static bool handoff_give(struct handoff *h, struct mst_stream *stream, const char *peer)
-{
-	uint64_t one = 1;
-
-	pthread_mutex_lock(&h->lock);
-	bool fits = h->count < h->max;
-	if (fits) {
-		struct proven *item = &h->item[(h->first + h->count++) % HANDOFF_MAX];
-		item->stream = stream;
-		(void)snprintf(item->peer, sizeof(item->peer), "%s", peer);
-		(void)!write(h->fd, &one, sizeof(one));
-	}
-	pthread_mutex_unlock(&h->lock);
-	return fits;
-}
 
 /* ---- callers that do not speak TLS ---- */
 
@@ -166,7 +91,7 @@ struct caller {
 	struct mst_stream *tls;   /* while hands are shaken; else NULL */
 	uint64_t until_ns;
 	bool leaving;
-	char peer[HANDOFF_PEER_LEN];
+	char peer[MST_HANDOFF_PEER_LEN];
 };
 
 struct mst_listener {
@@ -179,7 +104,7 @@ struct mst_listener {
 	pthread_t thread;
 	atomic_bool stops;
 	int waker; /* an eventfd that ends the thread's wait */
-	struct handoff handoff;
+	struct mst_handoff handoff;
 	/* the thread's: */
 	int epoll;
 	struct epoll_event event[EVENTS];
@@ -293,7 +218,7 @@ static void hear_port(struct mst_listener *l, bool hears)
 
 static void take_callers(struct mst_listener *l, struct mst_listener *port)
 {
-	char peer[HANDOFF_PEER_LEN] = "";
+	char peer[MST_HANDOFF_PEER_LEN] = "";
 	struct mst_stream *below;
 	int rc = 0;
 
@@ -316,7 +241,7 @@ static void hand_over(struct mst_listener *l, uint32_t i)
 	struct caller *c = &l->caller[i];
 
 	(void)watch(l, EPOLL_CTL_DEL, fd_of(c), 0, i);
-	if (handoff_give(&l->handoff, c->tls, c->peer))
+	if (mst_handoff_give(&l->handoff, c->tls, c->peer))
 		c->tls = NULL;
 	else
 		complain(l, "%s has proven who it is, but %u others wait to be heard", c->peer,
@@ -539,7 +464,8 @@ static void release(struct mst_listener *l)
 static int prepare(struct mst_listener *l)
 {
 	uint32_t max = most_callers(l->channels);
-	int rc = handoff_init(&l->handoff, l->channels ? MST_CHANNEL_CALLERS_MAX : HANDOFF_MAX);
+	int rc = mst_handoff_init(&l->handoff,
+				  l->channels ? MST_CHANNEL_CALLERS_MAX : MST_HANDOFF_MAX);
 
 	if (rc != 0)
 		return rc;
@@ -554,7 +480,7 @@ static int prepare(struct mst_listener *l)
 	if (rc == 0)
 		rc = start_thread(l);
 	if (rc != 0)
-		handoff_fini(&l->handoff);
+		mst_handoff_fini(&l->handoff);
 	return rc;
 }
 
@@ -631,14 +557,14 @@ void mst_tls_unlisten(struct mst_listener *l)
 	for (uint32_t i = 0; i < l->callers.max; i++)
 		if (l->place[i].taken)
 			leave(l, i);
-	handoff_fini(&l->handoff);
+	mst_handoff_fini(&l->handoff);
 	release(l);
 }
 
 int mst_tls_accept(struct mst_listener *l, struct mst_stream **out, char *peer, size_t peer_len)
 {
-	struct proven handed;
-	int rc = handoff_take(&l->handoff, &handed);
+	struct mst_handoff_item handed;
+	int rc = mst_handoff_take(&l->handoff, &handed);
 
 	if (rc != 0)
 		return rc;
