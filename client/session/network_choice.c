@@ -101,7 +101,7 @@ int mst_network_choice_take(struct mst_network_choice *c, const struct mst_welco
 	int error = 0, rc = keep_offered(c, w, why);
 
 	(void)mst_networks_text(&c->left, offered);
-	while (rc == 0 && c->left.count > 0) {
+	for (uint32_t tries = c->left.count; rc == 0 && tries > 0; tries--) {
 		*out = c->left.item[0];
 		error = look_around(*out, w, &one);
 		if (error == 0)

@@ -11,14 +11,6 @@ const struct mst_transport *mst_transport_at(uint32_t index)
 	return index < sizeof(transports) / sizeof(transports[0]) ? transports[index] : NULL;
 }
 
-const struct mst_transport *mst_transport_find(const char *scheme)
-{
-	for (size_t i = 0; transports[i] != NULL; i++)
-		if (strcmp(transports[i]->scheme, scheme) == 0)
-			return transports[i];
-	return NULL;
-}
-
 const struct mst_transport *mst_transport_of(const char *address)
 {
 	for (size_t i = 0; transports[i] != NULL; i++) {

@@ -370,8 +370,6 @@ extern const struct mst_transport mst_joint;
 #define MST_TRANSPORT_SCHEMES "shm|verbs|tcp"
 /* The transports, in that order; NULL: there are no more. */
 const struct mst_transport *mst_transport_at(uint32_t index);
-/* By scheme; NULL: no such transport in this build. */
-const struct mst_transport *mst_transport_find(const char *scheme);
 /* By a listener's address; NULL: of no transport here. */
 const struct mst_transport *mst_transport_of(const char *address);
 

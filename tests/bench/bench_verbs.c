@@ -25,7 +25,7 @@
 #define SMALL ((size_t)4096)
 #define PATIENCE_NS (20 * MST_SECOND)
 
-static const struct mst_transport *t;
+static const struct mst_transport *const t = &mst_verbs;
 static const struct mst_lanes lanes = { LANE_BYTES, SMALL, 32, 32 }; /* credits as a job has */
 
 static struct mst_reason why; /* of the last call of the transport */
@@ -168,7 +168,6 @@ static int dial(const char *address, size_t bytes, uint32_t count)
 
 int main(int argc, char **argv)
 {
-	t = mst_transport_find("verbs");
 	if (argc == 2 && strcmp(argv[1], "serve") == 0)
 		return serve();
 	size_t bytes = argc == 4 ? strtoull(argv[2], NULL, 10) : SIZE_MAX;

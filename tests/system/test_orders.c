@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "tests/system/test_job.h"
+#include "tests/transport/named.h"
 #include "tests/ut.h"
 
 #define LONG_MS 60000u
@@ -244,6 +245,6 @@ static CU_TestInfo cases[] = {
 int main(int argc, char **argv)
 {
 	if (argc > 1)
-		transport = mst_transport_find(argv[1]);
+		transport = transport_named(argv[1]);
 	return ut_main("orders of calls", cases);
 }

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "common/config/option.h"
+#include "tests/transport/named.h"
 #include "tests/transport/tls/place.h"
 #include "tests/transport/world.h"
 
@@ -101,10 +102,10 @@ static int run(int count, char **operand)
 		haste = strtoul(operand[2], NULL, 10);
 	char *beside = operand[0], *scheme = strsep(&beside, ",");
 
-	transport = acceptor = mst_transport_find(scheme);
+	transport = acceptor = transport_named(scheme);
 	if (beside != NULL) {
 		acceptor = &mst_joint;
-		other_network = mst_transport_find(beside);
+		other_network = transport_named(beside);
 	}
 	if (transport == NULL || (beside != NULL && other_network == NULL)) {
 		fprintf(stderr, "there is no transport '%s', only " MST_TRANSPORT_SCHEMES "\n",

@@ -8,13 +8,14 @@
 
 #include "client/session/network_choice.h"
 #include "common/base/clock.h"
+#include "tests/transport/named.h"
 #include "tests/ut.h"
 
 void servers_transport(int argc, char **argv)
 {
 	const char *scheme = argc == 2 ? argv[1] : "";
 
-	fake_transport = strcmp(scheme, "far") == 0 ? &far : mst_transport_find(scheme);
+	fake_transport = strcmp(scheme, "far") == 0 ? &far : transport_named(scheme);
 	if (fake_transport == NULL) {
 		fprintf(stderr, "usage: %s far|" MST_TRANSPORT_SCHEMES "\n", argv[0]);
 		exit(EXIT_FAILURE);

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/options/rule.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/text.h"
+#include "server/core/policy/policy.h"
+
+#define POLICIES_MAX 32u /* most names that a mistyped one is compared with */
+
+static bool is_auto(const struct mst_server_options *o)
+{
+	return strcmp(o->optimizer, "auto") == 0;
+}
+
+/* Are the policy's contributions differences of parameters? A policy that cannot be read is refused
+ * where the rule is made. */
+static bool has_deltas(const struct mst_server_options *o)
+{
+	struct mst_policy policy = { .rule = { .quorum = 0 } };
+	struct mst_reason why;
+
+	return mst_policy_parse(o->policy, &policy, &why) == 0 && policy.rule.deltas;
+}
+
+int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
+				 struct mst_reason *why)
+{
+	const char *usual = has_deltas(o) ? MST_OPTIMIZER_DELTAS : MST_OPTIMIZER_GRADIENTS;
+
+	if (mst_optimizer_parse(is_auto(o) ? usual : o->optimizer, out, why) == 0)
+		return 0;
+	return mst_reason_fail(why, -EINVAL, "option --optimizer: %s", why->text);
+}
+
+int mst_server_options_schedule(const struct mst_server_options *o, struct mst_schedule *out,
+				struct mst_reason *why)
+{
+	if (mst_schedule_parse(o->lr_schedule, out, why) == 0)
+		return 0;
+	return mst_reason_fail(why, -EINVAL, "option --lr-schedule: %s", why->text);
+}
+
+static int optimizer_check(const struct mst_server_options *o, struct mst_optimizer *out,
+			   struct mst_reason *why)
+{
+	int rc = mst_server_options_optimizer(o, out, why);
+
+	if (rc != 0)
+		return rc;
+	if (o->owner == MUSTER_WORKERS_OWN && !is_auto(o))
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--optimizer %.60s has nothing to do with --owner workers: there the"
+			" workers update the parameters themselves",
+			o->optimizer);
+	if (has_deltas(o) && !out->row->deltas)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--policy %.60s contributes differences of parameters, which "
+			"--optimizer %.60s would take for gradients; say --optimizer %s, or "
+			"leave the option out",
+			o->policy, o->optimizer, MST_OPTIMIZER_DELTAS);
+	return 0;
+}
+
+/* What others call a policy. The nearest name of ours would be another one. */
+static const struct {
+	const char *name, *ours;
+} called[] = {
+	{ "sync", "bsp" },
+	{ "synchronous", "bsp" },
+	{ "ssgd", "bsp" },
+	{ "allreduce", "bsp" },
+	{ "all-reduce", "bsp" },
+	{ "ddp", "bsp" },
+	{ "asp", "async" },
+	{ "asgd", "async" },
+	{ "asynchronous", "async" },
+	{ "hogwild", "async" },
+	{ "stale", "ssp" },
+	{ "localsgd", "local" },
+	{ "local-sgd", "local" },
+	{ "fedavg", "local" },
+	{ "diloco", "local" },
+	{ "elastic", "easgd" },
+	{ "backup-workers", "backup" },
+};
+
+static const char *policy_near(const char *typed, const char *const *names)
+{
+	for (unsigned i = 0; i < sizeof(called) / sizeof(called[0]); i++)
+		if (strcasecmp(typed, called[i].name) == 0)
+			return called[i].ours;
+	return mst_nearest(typed, names);
+}
+
+/* Names the policy that the user may have meant. In the help a name ends where its number or its
+ * help begins. */
+static int refuse_policy(const char *policy, const char *wrong, struct mst_reason *why)
+{
+	char known[POLICIES_MAX][16], typed[40];
+	const char *names[POLICIES_MAX + 1] = { NULL };
+
+	snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(policy, ":[= "), policy);
+	for (unsigned i = 0; i < POLICIES_MAX && mst_policy_help(i) != NULL; i++) {
+		const char *help = mst_policy_help(i);
+		snprintf(known[i], sizeof(known[i]), "%.*s", (int)strcspn(help, "[: "), help);
+		names[i] = known[i];
+	}
+	const char *near = policy_near(typed, names);
+	char behind = policy[strlen(typed)];
+	if (near == NULL || (strcmp(near, typed) == 0 && (behind == ':' || behind == '\0')))
+		return mst_reason_fail(why, -EINVAL, "%s", wrong);
+	unsigned i = 0;
+	while (strcmp(names[i], near) != 0)
+		i++;
+	return mst_reason_fail(why, -EINVAL, "unknown policy \"%.40s\": did you mean %.*s?", policy,
+			       (int)strcspn(mst_policy_help(i), " "), mst_policy_help(i));
+}
+
+/* What the options that hold under every policy make of a rule. */
+static void rule_finish(const struct mst_server_options *o, const struct mst_optimizer *optimizer,
+			struct mst_rule *rule)
+{
+	if (o->late != MST_LATE_AUTO && rule->window != MST_WINDOW_MAX)
+		rule->late = (enum mst_late)(o->late - 1);
+	if (o->compensate && rule->window > 0)
+		rule->compensate = true;
+	if (o->lr_scale == MST_LR_SCALE_AUTO)
+		rule->linear = !rule->compensate && !(rule->deltas && optimizer->row->divides);
+	else
+		rule->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
+}
+
+int mst_server_options_policy(const struct mst_server_options *o,
+			      const struct mst_optimizer *optimizer, struct mst_policy *out,
+			      struct mst_reason *why)
+{
+	if (strlen(o->policy) >= MST_POLICY_LEN)
+		return mst_reason_fail(why, -EINVAL, "\"%.60s...\" is too long", o->policy);
+	out->rule = (struct mst_rule){
+		.weigh = (enum mst_weigh)o->weigh,
+		.divide = optimizer->row->divides,
+		.late_start = (enum mst_late_start)o->late_start,
+		.patience_ns = o->patience_ns,
+		.on_loss = (enum mst_loss)o->on_loss,
+		.min_workers = o->min_workers,
+	};
+	if (mst_policy_parse(o->policy, out, why) != 0)
+		return refuse_policy(o->policy, why->text, why);
+	if (optimizer->row->deltas && optimizer->row->divides &&
+	    !(out->rule.deltas && out->rule.divide))
+		return mst_reason_fail(
+			why, -EINVAL,
+			"the optimiser %s takes the mean of differences of parameters, which "
+			"only the policy local:T has; choose that, or another optimiser",
+			optimizer->row->name);
+	struct mst_rule *then = mst_controller_then(&out->controller);
+	rule_finish(o, optimizer, &out->rule);
+	if (then != NULL)
+		rule_finish(o, optimizer, then);
+	return 0;
+}
+
+int mst_server_options_rule(const struct mst_server_options *o, struct mst_policy *out,
+			    struct mst_reason *why)
+{
+	struct mst_optimizer optimizer;
+	int rc = optimizer_check(o, &optimizer, why);
+
+	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, why) != 0)
+		rc = mst_reason_fail(why, -EINVAL, "option --policy: %s", why->text);
+	return rc;
+}
+
+/* Options that would do nothing under any rule of the policy. */
+static int late_check(const struct mst_server_options *o, const struct mst_policy *policy,
+		      struct mst_reason *why)
+{
+	uint32_t window = policy->rule.window;
+	uint32_t last = mst_controller_last(&policy->controller, &policy->rule, o->workers).window;
+
+	if (o->late != MST_LATE_AUTO && window == MST_WINDOW_MAX && last == MST_WINDOW_MAX)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--late %s does nothing under --policy %.60s, which counts every "
+			"gradient however old it is; leave it out, or choose a policy that "
+			"does not, such as backup:N or bounded:S",
+			o->late == MST_LATE_DROP_CHOICE ? "drop" : "reject", o->policy);
+	if (o->compensate && window == 0 && last == 0)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--compensate does nothing under --policy %.60s, which counts no "
+			"gradient of an older version; leave it out, or choose a policy that "
+			"does, such as kasync:K or async",
+			o->policy);
+	return 0;
+}
+
+int mst_server_options_schedule_suits(const struct mst_schedule *schedule,
+				      const struct mst_rule *rule, struct mst_reason *why)
+{
+	if (schedule->count == 0 || (rule->pace.local_steps == 0 && rule->pace.push_every == 0))
+		return 0;
+	return mst_reason_fail(
+		why, -EINVAL,
+		"workers make steps of their own under this policy, whose rate is the "
+		"workers', and no schedule of the servers (--lr-schedule) reaches it");
+}
+
+int mst_server_options_schedule_lasts(const struct mst_server_options *o,
+				      const struct mst_schedule *schedule, double samples,
+				      struct mst_reason *why)
+{
+	double end = mst_schedule_end(schedule);
+
+	if (!isfinite(end) || (samples > 0 && samples <= end))
+		return 0;
+	return mst_reason_fail(
+		why, -EINVAL,
+		"--lr-schedule %.60s: the rate is 0 from %.17g samples on, and the job may go "
+		"on after that; let it end there (--samples %.17g), or give it a floor above "
+		"0, as in cosine:%.17g,0.01 and linear:%.17g,0.01",
+		o->lr_schedule, end, end, end, end);
+}
+
+static int schedule_check(const struct mst_server_options *o, const struct mst_rule *rule,
+			  struct mst_reason *why)
+{
+	struct mst_optimizer optimizer;
+	struct mst_schedule schedule;
+
+	if (mst_server_options_schedule(o, &schedule, why) != 0 ||
+	    mst_server_options_optimizer(o, &optimizer, why) != 0)
+		return -EINVAL;
+	if (mst_server_options_schedule_suits(&schedule, rule, why) != 0)
+		return mst_reason_fail(why, -EINVAL,
+				       "--lr-schedule does nothing under --policy %.60s: %s",
+				       o->policy, why->text);
+	if (schedule.count > 0 && o->owner == MUSTER_SERVERS_OWN && optimizer.row->scalars == NULL)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--lr-schedule does nothing with --optimizer %.60s, which has no rate",
+			o->optimizer);
+	return mst_server_options_schedule_lasts(o, &schedule, o->samples, why);
+}
+
+/* Under a window of 0 there is no distance. Else a version has one gradient, and one distance. */
+static int distance_suits(const struct mst_rule *rule, struct mst_reason *why)
+{
+	if (rule->deltas || rule->pace.push_every > 0)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"workers make steps on parameters of their own under this policy, "
+			"and --lr-distance compares versions of the servers");
+	if (rule->window > 0 && rule->quorum != 1)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--lr-distance needs versions of one gradient each, which has one "
+			"distance, as under async, bounded:S, ssp:S or kasync:1");
+	if (rule->compensate)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"each gradient is divided by its staleness already (--compensate, "
+			"softsync), and --lr-distance would discount it once more");
+	return 0;
+}
+
+int mst_server_options_distance_suits(double distance, const struct mst_policy *policy,
+				      uint32_t workers, struct mst_reason *why)
+{
+	struct mst_rule last = mst_controller_last(&policy->controller, &policy->rule, workers);
+
+	if (distance == 0)
+		return 0;
+	int rc = distance_suits(&policy->rule, why);
+	return rc != 0 ? rc : distance_suits(&last, why);
+}
+
+static int distance_check(const struct mst_server_options *o, const struct mst_policy *policy,
+			  const struct mst_optimizer *optimizer, struct mst_reason *why)
+{
+	struct mst_rule last = mst_controller_last(&policy->controller, &policy->rule, o->workers);
+
+	if (o->lr_distance == 0)
+		return 0;
+	if (o->owner == MUSTER_WORKERS_OWN)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--lr-distance %.9g has nothing to do with --owner workers: there "
+			"the servers have no parameters to compare",
+			o->lr_distance);
+	if (mst_server_options_distance_suits(o->lr_distance, policy, o->workers, why) != 0)
+		return mst_reason_fail(why, -EINVAL, "--lr-distance %.9g under --policy %.60s: %s",
+				       o->lr_distance, o->policy, why->text);
+	if (optimizer->row->scalars == NULL)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--lr-distance does nothing with --optimizer %.60s, which has no rate",
+			o->optimizer);
+	if (policy->rule.window == 0 && last.window == 0)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--lr-distance does nothing under --policy %.60s, which counts no "
+			"gradient of an older version; leave it out, or choose a policy that "
+			"does, such as async",
+			o->policy);
+	return 0;
+}
+
+static int average_check(const struct mst_server_options *o, struct mst_reason *why)
+{
+	if (o->average > 0 && o->owner == MUSTER_WORKERS_OWN)
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--average %.9g has nothing to do with --owner workers: there the "
+			"servers have no parameters; average them in the workers",
+			o->average);
+	if ((float)o->average < 1)
+		return 0;
+	return mst_reason_fail(
+		why, -EINVAL,
+		"option --average: with %.17g, which is 1 in float, the average would never "
+		"change; it has to be less, such as 0.9999",
+		o->average);
+}
+
+int mst_server_rule_check(const struct mst_server_options *o, struct mst_reason *why)
+{
+	struct mst_optimizer optimizer;
+	struct mst_policy policy;
+
+	if (mst_server_options_rule(o, &policy, why) != 0)
+		return -EINVAL;
+	if (mst_server_options_optimizer(o, &optimizer, why) != 0)
+		return -EINVAL;
+	struct mst_rule_context ctx = {
+		.owner = (enum muster_owner)o->owner,
+		.workers = o->workers,
+		.slots = o->slots != 0 ? o->slots : mst_policy_slots(&policy, o->workers),
+		.samples_max = o->samples,
+		.plain_step = o->owner == MUSTER_SERVERS_OWN && mst_optimizer_is_plain(&optimizer),
+		.norms = true, /* a policy that the job starts with has them told */
+		.force = o->force,
+	};
+	if (mst_policy_check(&policy, &ctx, why) != 0)
+		return mst_reason_fail(why, -EINVAL, "--policy %s: %s", o->policy, why->text);
+	if (schedule_check(o, &policy.rule, why) != 0 || average_check(o, why) != 0 ||
+	    distance_check(o, &policy, &optimizer, why) != 0)
+		return -EINVAL;
+	return late_check(o, &policy, why);
+}
