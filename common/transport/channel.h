@@ -48,8 +48,8 @@ struct mst_channel_ops {
 		       struct mst_stream **out);
 	/* A step of the handshake, which does not block. 0: done; -EAGAIN: to be called again when
 	 * the descriptor is readable, or writable if wants_room(); -EACCES the ends do not believe
-	 * each other; -EPROTO the peer speaks something else; -ECONNRESET it has gone. The stream's
-	 * why() has the sentence. */
+	 * each other; -EPROTO the peer speaks something else; -ECONNRESET it has gone;
+	 * -ENOMEM this process is short of memory. The stream's why() has the sentence. */
 	int (*shake)(struct mst_stream *s);
 	bool (*wants_room)(const struct mst_stream *s);
 	/* Starts the thread that shakes hands with callers. The stream's accept() gives those that

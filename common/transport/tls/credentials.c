@@ -361,7 +361,7 @@ int mst_credentials_load(const struct mst_tls_files *files, struct mst_credentia
 		return rc;
 	struct mst_credentials *c = calloc(1, sizeof(*c));
 	if (c == NULL)
-		return -ENOMEM;
+		return mst_reason_fail(why, -ENOMEM, "no memory for certificates");
 	pthread_mutex_init(&c->lock, NULL);
 	c->path[0] = strdup(files->ca);
 	c->path[1] = strdup(files->cert);

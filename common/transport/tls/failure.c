@@ -140,8 +140,22 @@ static int explain(const struct mst_tls_failure *f, struct mst_reason *clause)
 	return explain_rest(f, reason, clause);
 }
 
+/* The library calls it an internal error, too, where a call of its own finds no memory. */
+static bool has_failed_here(const struct mst_tls_failure *f)
+{
+	int reason = ERR_GET_REASON(f->reason);
+
+	return f->memory || reason == ERR_R_INTERNAL_ERROR || reason == ERR_R_INIT_FAIL;
+}
+
 int mst_tls_explain(const struct mst_tls_failure *f, struct mst_reason *why)
 {
+	if (has_failed_here(f))
+		return mst_reason_fail(why, -ENOMEM,
+				       "TLS with %s%s has failed in this process, which may be "
+				       "short of memory: %s",
+				       f->serves ? "" : "the server at ", f->peer,
+				       strerror(ENOMEM));
 	int rc = explain(f, why);
 
 	mst_reason_set(why, "%s%s %s", f->serves ? "" : "the server at ", f->peer, why->text);

@@ -16,9 +16,10 @@ struct mst_tls_failure {
 	const struct mst_tls_peer *who;
 	const struct mst_tls_wire *wire;
 	unsigned long reason; /* what ERR_peek_error() says; 0: nothing */
+	bool memory;          /* the library has found none, and may have said something else */
 };
 
-/* Return: -EACCES, -EPROTO, -ECONNRESET or what the wire's error is. */
+/* Return: -EACCES, -EPROTO, -ECONNRESET, or -ENOMEM: it is this process that has failed. */
 int mst_tls_explain(const struct mst_tls_failure *f, struct mst_reason *why);
 
 #endif

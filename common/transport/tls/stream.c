@@ -122,6 +122,17 @@ static bool has_just_ended(const struct mst_stream *s)
 	       ERR_GET_REASON(ERR_peek_error()) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
 }
 
+/* Has any of what the library says that reason? */
+static bool is_for_memory(void)
+{
+	unsigned long one;
+	bool found = false;
+
+	while ((one = ERR_get_error()) != 0)
+		found |= ERR_GET_REASON(one) == ERR_R_MALLOC_FAILURE;
+	return found;
+}
+
 /* Notes why nothing goes any more.
  * Return: what is broken. */
 static int fail(struct mst_stream *s)
@@ -137,8 +148,8 @@ static int fail(struct mst_stream *s)
 				     .wire = &s->tls.wire,
 				     .reason = ERR_peek_error() };
 
+	f.memory = is_for_memory();
 	s->tls.broken = mst_tls_explain(&f, &s->tls.why);
-	ERR_clear_error();
 	return s->tls.broken;
 }
 

@@ -61,7 +61,8 @@ int mst_tls_stream_new(const struct mst_tls_begin *begin, struct mst_stream **ou
 /* A step of the handshake.
  * Return: 0: it is done; -EAGAIN: call again when the descriptor is readable, or writable if
  * mst_tls_stream_wants_room(); -EACCES the ends do not believe each other, -EPROTO the peer speaks
- * something else, -ECONNRESET it has gone; mst_tls_stream_why() has the sentence. */
+ * something else, -ECONNRESET it has gone, -ENOMEM this process is short of memory;
+ * mst_tls_stream_why() has the sentence. */
 int mst_tls_stream_shake(struct mst_stream *s);
 bool mst_tls_stream_wants_room(const struct mst_stream *s);
 
