@@ -141,19 +141,22 @@ enum mst_reach mst_reach_of(const char *address)
 	return reach;
 }
 
-static void format(const struct sockaddr *sa, socklen_t len, char *out, size_t out_len)
+/* Return: false: there was no memory for it, and it is "?". */
+static bool format(const struct sockaddr *sa, socklen_t len, char *out, size_t out_len)
 {
 	char host[NI_MAXHOST], port[NI_MAXSERV];
+	bool known = getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
+				 NI_NUMERICHOST | NI_NUMERICSERV) == 0;
 
 	if (out_len == 0)
-		return;
-	if (getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
-			NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+		return known;
+	if (!known)
 		snprintf(out, out_len, "?");
 	else if (sa->sa_family == AF_INET6)
 		snprintf(out, out_len, "[%s]:%s", host, port);
 	else
 		snprintf(out, out_len, "%s:%s", host, port);
+	return known;
 }
 
 static int open_socket(int family)
@@ -203,12 +206,12 @@ static int plain_listen(const char *address, struct mst_credentials *unused,
 	}
 
 	struct mst_listener *l = malloc(sizeof(*l));
-	if (l == NULL) {
+	if (l == NULL || !format((struct sockaddr *)&own, own_len, bound, bound_len)) {
+		free(l);
 		close(fd);
 		return -ENOMEM;
 	}
 	l->fd = fd;
-	format((struct sockaddr *)&own, own_len, bound, bound_len);
 	*out = l;
 	return 0;
 }
@@ -280,7 +283,7 @@ static int plain_accept(struct mst_listener *l, struct mst_stream **out, char *p
 		return errno == EWOULDBLOCK ? -EAGAIN : -errno;
 	rc = stream_new(fd, out);
 	if (rc == 0)
-		format((struct sockaddr *)&from, from_len, peer, peer_len);
+		(void)format((struct sockaddr *)&from, from_len, peer, peer_len);
 	return rc;
 }
 

@@ -341,9 +341,11 @@ static int hear_answer(struct tcp_attempt *a)
 		if (got < 0 && mst_tcp_why(&a->link->conn) != NULL)
 			return mst_reason_fail(a->why, (int)got, "%s", mst_tcp_why(&a->link->conn));
 		if (got <= 0)
-			return mst_reason_fail(a->why, -ECONNREFUSED,
-					       "%s closed the connection before it had answered",
-					       a->link->peer);
+			return mst_reason_fail(
+				a->why, -ECONNREFUSED,
+				"%s closed the connection before it had answered%s%s",
+				a->link->peer, got < 0 ? ": " : "",
+				got < 0 ? strerror((int)-got) : "");
 		has += (size_t)got;
 	}
 	return judge(a, text);
@@ -413,7 +415,7 @@ static int try_all(struct tcp_attempt *a, struct mst_reason *why)
 			mst_reason_clear(why);
 			return 0;
 		}
-		mst_reason_add(why, "%s%s", i > 0 ? "; " : "", one.text);
+		mst_reason_add(why, "%s%s", i > 0 ? "; " : "", mst_reason_or_errno(&one, rc));
 	}
 	return rc;
 }

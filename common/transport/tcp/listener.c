@@ -268,6 +268,16 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 
 /* ---- answering ---- */
 
+/* @got: what its connection has given last: 0: its end, or -errno. */
+static int gone(const struct tcp_caller *c, ssize_t got, struct mst_reason *why)
+{
+	char peer[MST_ENDPOINT_TEXT_LEN];
+
+	return mst_reason_fail(why, -EPIPE, "%s has gone before it was let in%s%s",
+			       mst_endpoint_text(&c->at.any, peer), got < 0 ? ": " : "",
+			       got < 0 ? strerror((int)-got) : "");
+}
+
 /* Nothing more comes of a caller before it is answered. */
 static int check_here(struct tcp_caller *c, struct mst_reason *why)
 {
@@ -280,7 +290,7 @@ static int check_here(struct tcp_caller *c, struct mst_reason *why)
 	mst_endpoint_text(&c->at.any, peer);
 	if (got > 0)
 		return mst_reason_fail(why, -EPROTO, "%s went on before it was answered", peer);
-	return mst_reason_fail(why, -EPIPE, "%s has gone before it was let in", peer);
+	return gone(c, got, why);
 }
 
 static int say_yes(struct tcp_caller *c, struct mst_reason *why)
@@ -293,10 +303,8 @@ static int say_yes(struct tcp_caller *c, struct mst_reason *why)
 	if (rc != 0)
 		return rc;
 	/* The kernel has room for the first bytes of a connection. */
-	if (mst_tcp_send(&c->conn, &(struct iovec){ text, sizeof(text) }, 1) ==
-	    (ssize_t)sizeof(text))
-		return 0;
-	return mst_reason_fail(why, -EPIPE, "a caller has gone before it was let in");
+	ssize_t sent = mst_tcp_send(&c->conn, &(struct iovec){ text, sizeof(text) }, 1);
+	return sent == (ssize_t)sizeof(text) ? 0 : gone(c, sent, why);
 }
 
 static int let_in(struct tcp_listener *listener, struct tcp_caller *c, struct mst_link **out,

@@ -11,6 +11,7 @@
 
 #include "common/base/assert.h"
 #include "common/base/clock.h"
+#include "common/host/limits.h"
 #include "common/transport/tcp/tcp.h"
 
 /* A net's thread that has slept for so long is at rest. */
@@ -144,8 +145,10 @@ int mst_tcp_attach(struct mst_net *n, struct mst_link *link, struct mst_reason *
 	l->net = net;
 	l->io = least_busy(net);
 	int rc = mst_tcp_io_add(l->io, l);
-	if (rc != 0)
+	if (rc != 0) {
+		(void)mst_limit_refused("epoll_ctl", rc, why);
 		return rc;
+	}
 	mst_tcp_socket_hasten(l->conn.fd, net->fabric.link_timeout_ns);
 	l->index = net->link_count;
 	net->links[net->link_count++] = l;

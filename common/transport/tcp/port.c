@@ -76,21 +76,22 @@ static int refused(const char *call, struct mst_reason *why)
 static int listen_at(struct mst_tcp_port *port, union mst_endpoint *at)
 {
 	socklen_t len = sizeof(*at);
-	int off = 0, on = 1;
+	int off = 0, on = 1, rc = 0;
 	int fd = mst_descriptor_lift(
 		socket(at->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 
 	if (fd < 0)
 		return -errno;
 	port->socket[port->sockets++] = fd;
-	/* A server that is started again has its port at once. */
+	/* A server that is started again has its port at once. Where the kernel refuses that,
+	 * bind() says so. */
 	if (port->net->fabric.data_port != 0)
 		(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	/* The wildcard of IPv6 takes both families. */
 	if (at->any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&at->v6.sin6_addr))
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-	if (bind(fd, &at->any, mst_endpoint_bytes(at)) != 0 || listen(fd, BACKLOG) != 0 ||
-	    getsockname(fd, &at->any, &len) != 0)
+		rc = setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+	if (rc != 0 || bind(fd, &at->any, mst_endpoint_bytes(at)) != 0 ||
+	    listen(fd, BACKLOG) != 0 || getsockname(fd, &at->any, &len) != 0)
 		return -errno;
 	struct epoll_event ev = { .events = EPOLLIN };
 	return epoll_ctl(port->epoll, EPOLL_CTL_ADD, fd, &ev) != 0 ? -errno : 0;

@@ -125,7 +125,7 @@ enum mst_tcp_life mst_tcp_pulse_look(struct mst_tcp_pulse *p, int fd, uint64_t n
 		return is_dead(&info, now_ns - p->asked_ns, dead_ns) ? MST_TCP_DEAD : MST_TCP_ASKED;
 	}
 	p->asked_ns = 0;
-	(void)ioctl(fd, SIOCOUTQNSD, &unsent);
+	(void)ioctl(fd, SIOCOUTQNSD, &unsent); /* a peer that is asked too early takes no harm */
 	if (info.tcpi_unacked > 0 || unsent > 0 || silent_ns < mst_tcp_look_ns(dead_ns))
 		return MST_TCP_HEARD;
 	return MST_TCP_QUIET;

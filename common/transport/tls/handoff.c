@@ -2,6 +2,7 @@
 #include "common/transport/tls/handoff.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -46,18 +47,21 @@ void mst_handoff_fini(struct mst_handoff *h)
 	close(h->fd);
 }
 
-bool mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const char *peer)
+int mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const char *peer)
 {
 	uint64_t one = 1;
+	int rc = 0;
 
 	pthread_mutex_lock(&h->lock);
-	bool fits = h->count < h->max;
-	if (fits) {
+	if (h->count == h->max)
+		rc = -ENOBUFS;
+	else if (write(h->fd, &one, sizeof(one)) != (ssize_t)sizeof(one))
+		rc = -errno;
+	if (rc == 0) {
 		struct mst_handoff_item *item = &h->item[(h->first + h->count++) % MST_HANDOFF_MAX];
 		item->stream = stream;
 		(void)snprintf(item->peer, sizeof(item->peer), "%s", peer);
-		(void)!write(h->fd, &one, sizeof(one));
 	}
 	pthread_mutex_unlock(&h->lock);
-	return fits;
+	return rc;
 }

@@ -74,6 +74,9 @@ static void send_error(struct mst_stream *below)
 /* How much the thread's nice value is above that of the process. If it shares a processor with a
  * thread that computes all the time, it gets a quarter of it. */
 #define NICER 5
+/* The thread looks so often by itself whether it is to end: a call that was to wake it may have
+ * failed. */
+#define LOOK_MS 2000
 #define TAKEN_AT_ONCE 256 /* callers accepted between two looks at the callers that are there */
 #define BEGUN_AT_ONCE 16  /* handshakes begun between two such looks */
 #define RECORD_HANDSHAKE 22
@@ -241,11 +244,15 @@ static void hand_over(struct mst_listener *l, uint32_t i)
 	struct caller *c = &l->caller[i];
 
 	(void)watch(l, EPOLL_CTL_DEL, fd_of(c), 0, i);
-	if (mst_handoff_give(&l->handoff, c->tls, c->peer))
+	int rc = mst_handoff_give(&l->handoff, c->tls, c->peer);
+	if (rc == 0)
 		c->tls = NULL;
-	else
+	else if (rc == -ENOBUFS)
 		complain(l, "%s has proven who it is, but %u others wait to be heard", c->peer,
 			 l->handoff.max);
+	else
+		complain(l, "%s has proven who it is, but cannot be handed over: write: %s",
+			 c->peer, strerror(-rc));
 	leave(l, i);
 }
 
@@ -373,7 +380,7 @@ static int nap_ms(const struct mst_listener *l)
 {
 	if (l->deaf)
 		return (int)(REST_NS / MST_MS);
-	return l->callers.count > 0 || l->warnings.held_back > 0 ? 250 : -1;
+	return l->callers.count > 0 || l->warnings.held_back > 0 ? 250 : LOOK_MS;
 }
 
 /* Crowds of callers must not take processors from a job that needs all of them. A nice value gives
