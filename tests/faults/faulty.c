@@ -62,7 +62,7 @@ void faulty_kill(void)
 unsigned faulty_disarm(void)
 {
 	atomic_store(&state->side, FAULTY_NOBODY);
-	return faulty_made((enum faulty_call)atomic_load(&state->call));
+	return faulty_made(faulty_armed());
 }
 
 unsigned faulty_made(enum faulty_call call)
@@ -72,7 +72,24 @@ unsigned faulty_made(enum faulty_call call)
 
 bool faulty_struck(void)
 {
-	return faulty_made((enum faulty_call)atomic_load(&state->call)) >= atomic_load(&state->n);
+	return faulty_made(faulty_armed()) >= atomic_load(&state->n);
+}
+
+unsigned faulty_side(void)
+{
+	return atomic_load(&state->side);
+}
+
+enum faulty_call faulty_armed(void)
+{
+	return (enum faulty_call)atomic_load(&state->call);
+}
+
+int faulty_error(void)
+{
+	int error = atomic_load(&state->error);
+
+	return error != 0 ? error : calls[faulty_armed()].error;
 }
 
 bool faulty_strikes(enum faulty_call call)
@@ -84,8 +101,7 @@ bool faulty_strikes(enum faulty_call call)
 		return false;
 	if (atomic_load(&state->kills))
 		(void)raise(SIGKILL);
-	int error = atomic_load(&state->error);
-	errno = error != 0 ? error : calls[call].error;
+	errno = faulty_error();
 	return true;
 }
 
@@ -98,7 +114,7 @@ const char *faulty_text(void)
 {
 	static _Thread_local char text[64];
 
-	(void)snprintf(text, sizeof(text), "%s %u", calls[atomic_load(&state->call)].name,
+	(void)snprintf(text, sizeof(text), "%s %u", calls[faulty_armed()].name,
 		       atomic_load(&state->n));
 	return text;
 }

@@ -57,11 +57,19 @@
 	X(getsockopt, ENOBUFS)                                                                     \
 	X(getsockname, ENOBUFS)                                                                    \
 	X(getpeername, ENOTCONN)                                                                   \
-	X(getaddrinfo, EAGAIN)                                                                     \
+	X(getaddrinfo, ENOMEM)                                                                     \
+	X(getnameinfo, ENOMEM)                                                                     \
 	X(getifaddrs, ENOBUFS)                                                                     \
 	X(getrandom, ENOSYS)                                                                       \
 	X(poll, ENOMEM)                                                                            \
 	X(eventfd, EMFILE)                                                                         \
+	X(ioctl, EINVAL)                                                                           \
+	X(shutdown, ENOTCONN)                                                                      \
+	X(madvise, EINVAL)                                                                         \
+	X(mremap, ENOMEM)                                                                          \
+	X(stat, EIO)                                                                               \
+	X(setpriority, EACCES)                                                                     \
+	X(sched_setscheduler, EPERM)                                                               \
 	X(epoll_create1, EMFILE)                                                                   \
 	X(epoll_ctl, ENOSPC)                                                                       \
 	X(epoll_wait, EINTR)                                                                       \
@@ -97,6 +105,10 @@ unsigned faulty_disarm(void);
 unsigned faulty_made(enum faulty_call call);
 /* Has the armed fault struck? */
 bool faulty_struck(void);
+/* What is armed: whose call, which, and the errno that it leaves. */
+unsigned faulty_side(void);
+enum faulty_call faulty_armed(void);
+int faulty_error(void);
 
 /* For the wrappers: counts a call; true: it is to fail, and errno is set. */
 bool faulty_strikes(enum faulty_call call);

@@ -10,6 +10,7 @@
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,9 +18,11 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -46,6 +49,7 @@ WRAP(void *, realloc, (void *old, size_t bytes), (old, bytes), NULL)
 WRAP(void *, aligned_alloc, (size_t unit, size_t bytes), (unit, bytes), NULL)
 WRAP(void *, mmap, (void *at, size_t bytes, int prot, int flags, int fd, off_t from),
      (at, bytes, prot, flags, fd, from), MAP_FAILED)
+WRAP(int, madvise, (void *at, size_t bytes, int advice), (at, bytes, advice), -1)
 WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
 
 /* Files. */
@@ -53,6 +57,7 @@ WRAP(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1)
 WRAP(int, ftruncate, (int fd, off_t bytes), (fd, bytes), -1)
 WRAP(int, fallocate, (int fd, int mode, off_t from, off_t bytes), (fd, mode, from, bytes), -1)
 WRAP(int, fstat, (int fd, struct stat *st), (fd, st), -1)
+WRAP(int, stat, (const char *path, struct stat *st), (path, st), -1)
 WRAP(int, fstatfs, (int fd, struct statfs *fs), (fd, fs), -1)
 WRAP(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL)
 WRAP(ssize_t, read, (int fd, void *to, size_t bytes), (fd, to, bytes), -1)
@@ -133,6 +138,11 @@ WRAP(int, getsockopt, (int fd, int level, int name, void *value, socklen_t *len)
 WRAP(int, getsockname, (int fd, struct sockaddr *out, socklen_t *len), (fd, out, len), -1)
 WRAP(int, getpeername, (int fd, struct sockaddr *out, socklen_t *len), (fd, out, len), -1)
 WRAP(int, getifaddrs, (struct ifaddrs * *out), (out), -1)
+WRAP(int, getnameinfo,
+     (const struct sockaddr *at, socklen_t len, char *host, socklen_t host_len, char *service,
+      socklen_t service_len, int flags),
+     (at, len, host, host_len, service, service_len, flags), EAI_MEMORY)
+WRAP(int, shutdown, (int fd, int how), (fd, how), -1)
 WRAP(int, getaddrinfo,
      (const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **out),
      (node, service, hints, out), EAI_MEMORY)
@@ -151,6 +161,36 @@ WRAP(int, sigprocmask, (int how, const sigset_t *set, sigset_t *old), (how, set,
 WRAP(pid_t, fork, (void), (), -1)
 WRAP(int, setpgid, (pid_t pid, pid_t group), (pid, group), -1)
 WRAP(int, execvp, (const char *file, char *const argv[]), (file, argv), -1)
+
+WRAP(int, setpriority, (int which, id_t who, int nice), (which, who, nice), -1)
+WRAP(int, sched_setscheduler, (pid_t pid, int policy, const struct sched_param *param),
+     (pid, policy, param), -1)
+
+/* A third argument of a word, as of fcntl(). */
+int __real_ioctl(int fd, unsigned long op, ...);
+int __wrap_ioctl(int fd, unsigned long op, ...);
+int __wrap_ioctl(int fd, unsigned long op, ...)
+{
+	va_list args;
+
+	va_start(args, op);
+	unsigned long arg = va_arg(args, unsigned long);
+	va_end(args);
+	return faulty_strikes(FAULTY_ioctl) ? -1 : __real_ioctl(fd, op, arg);
+}
+
+void *__real_mremap(void *old, size_t had, size_t bytes, int flags, ...);
+void *__wrap_mremap(void *old, size_t had, size_t bytes, int flags, ...);
+void *__wrap_mremap(void *old, size_t had, size_t bytes, int flags, ...)
+{
+	va_list args;
+
+	va_start(args, flags);
+	void *at = va_arg(args, void *);
+	va_end(args);
+	return faulty_strikes(FAULTY_mremap) ? MAP_FAILED
+					     : __real_mremap(old, had, bytes, flags, at);
+}
 
 int __real_prctl(int op, ...);
 int __wrap_prctl(int op, ...);

@@ -2,8 +2,10 @@
 #include "tests/faults/scenario.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "tests/ut.h"
@@ -13,6 +15,26 @@ void scenario_holds(bool holds, const char *promise)
 	if (!holds)
 		printf("\n\t%s failed, and it does not hold that %s\n", faulty_text(), promise);
 	CU_ASSERT(holds);
+}
+
+bool scenario_is_named(const char *said)
+{
+	return strstr(said, faulty_name(faulty_armed())) != NULL ||
+	       strstr(said, strerror(faulty_error())) != NULL ||
+	       (faulty_error() == ENOMEM && strstr(said, "no memory") != NULL) ||
+	       (faulty_error() == EADDRINUSE && strstr(said, "another process") != NULL) ||
+	       /* Streams tell of both by one error (common/transport/stream.h). */
+	       (faulty_error() == ECONNRESET && strstr(said, strerror(EPIPE)) != NULL);
+}
+
+void scenario_names(const char *said)
+{
+	bool names = scenario_is_named(said);
+
+	if (!names)
+		printf("\n\t%s failed (%s), which this does not name: %s\n", faulty_text(),
+		       strerror(faulty_error()), said);
+	CU_ASSERT(names);
 }
 
 /* Descriptors that this process has open. */
@@ -55,18 +77,30 @@ static void run(const struct scenario *s)
 	scenario_holds(all_are_closed(), "all descriptors are closed");
 }
 
+/* Return: false: there is no n-th call of the kind. */
+static bool play_one(const struct scenario *s, enum faulty_call call, unsigned n)
+{
+	faulty_arm(s->side, call, n);
+	run(s);
+	if (faulty_disarm() < n)
+		return false;
+	if (s->after != NULL)
+		s->after();
+	return true;
+}
+
 /* Return: how many calls of the kind there are, as far as they are tried. */
 static unsigned play_call(const struct scenario *s, enum faulty_call call)
 {
-	for (unsigned n = 1; n <= s->most; n++) {
-		faulty_arm(s->side, call, n);
-		run(s);
-		if (faulty_disarm() < n)
-			return n - 1;
-		if (s->after != NULL)
-			s->after();
-	}
-	return s->most;
+	unsigned tried = 0;
+
+	while (tried < s->most && play_one(s, call, tried + 1))
+		tried++;
+	if (tried < s->most || call != FAULTY_malloc || s->thin == 0)
+		return tried;
+	for (unsigned n = tried + s->thin; play_one(s, call, n); n += s->thin)
+		tried++;
+	return tried;
 }
 
 unsigned scenario_play(const struct scenario *s)
@@ -88,7 +122,8 @@ unsigned scenario_play(const struct scenario *s)
 		unsigned points = play_call(s, (enum faulty_call)call);
 		if (points > 0)
 			printf(" %s %u%s", faulty_name((enum faulty_call)call), points,
-			       points == s->most ? "+" : "");
+			       points >= s->most ? "+" : "");
+		(void)fflush(stdout);
 		total += points;
 	}
 	printf("; failure points: %u ", total);

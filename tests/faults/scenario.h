@@ -15,6 +15,9 @@ struct scenario {
 	const char *name;
 	unsigned side; /* whose calls fail */
 	unsigned most;
+	/* A library calls for memory by the thousand: beyond @most one call in so many is tried;
+	 * 0: none. */
+	unsigned thin;
 	uint64_t patience_ns;
 	void (*run)(void);
 	void (*after)(void); /* with no fault armed: what must work all the same; NULL: nothing */
@@ -25,5 +28,10 @@ unsigned scenario_play(const struct scenario *s);
 
 /* A promise that a run must keep; one that is broken is printed with the fault that broke it. */
 void scenario_holds(bool holds, const char *promise);
+/* Does what is said of a failure, which may be several lines, name the call that was struck, or
+ * what is wrong with it? */
+bool scenario_is_named(const char *said);
+/* The promise that it does. */
+void scenario_names(const char *said);
 
 #endif

@@ -4,19 +4,27 @@
  *
  * A fault of the server's ends in a clear error, or is survived: workers that come again finish the
  * job. A fault of one worker's harms that worker only: the other goes through the job as if nothing
- * had been. Nothing is left, and the next job is none the worse.
+ * had been. Nothing is left, and the next job is none the worse. A server that cannot begin, and
+ * a worker that cannot go on, say what has failed.
+ *
+ *   test_faults_job [shm | tcp | tls [MOST]]
+ *
+ * MOST calls of a kind are tried: what fails later leaves by the same code.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/transport/channel.h"
 #include "muster/muster.h"
 #include "server/control/plane.h"
 #include "tests/faults/scenario.h"
+#include "tests/transport/tls/place.h"
 #include "tests/ut.h"
 
 enum { SERVER = 1, WORKER = 2 };
@@ -26,7 +34,6 @@ enum { SERVER = 1, WORKER = 2 };
 #define COMMITS "6"
 #define TRIES 4u
 #define WAIT_MS 40000u /* of a worker, for everything */
-#define POINTS_MOST 40u
 #define PATIENCE_NS (100 * MST_SECOND)
 
 struct faulty_job {
@@ -37,7 +44,8 @@ struct faulty_job {
 	char address[64];
 	pthread_t control, data;
 	atomic_bool stop_data, over;
-	int result; /* of mst_plane_over() */
+	atomic_bool left; /* all workers have, for ever */
+	int result;       /* of mst_plane_over() */
 };
 
 struct faulty_worker {
@@ -87,6 +95,11 @@ static void *control_main(void *arg)
 		mst_plane_wait(j->plane, 20 * MST_MS);
 	}
 	atomic_store(&j->over, true);
+	/* A worker that is about to come again is answered. */
+	while (!atomic_load(&j->left)) {
+		mst_plane_step(j->plane, mst_now_ns());
+		mst_plane_wait(j->plane, 5 * MST_MS);
+	}
 	return NULL;
 }
 
@@ -98,12 +111,34 @@ static const char *const settings[][2] = {
 	{ "spin-yields", "50" },     { "optimizer", "sgd:lr=1" },
 };
 
+static unsigned most = 40;
+static const struct mst_transport *network = &mst_shm;
+/* Where the certificates are, if there are any. */
+static struct tls_place home;
+static struct mst_credentials *credentials;
+
+static int set_tls(struct faulty_job *j)
+{
+	static const char *const names[][2] = { { "tls-ca", "ca.pem" },
+						{ "tls-cert", "server.pem" },
+						{ "tls-key", "server.key" } };
+	int rc = mst_options_set(&j->parsed, "data-tls", "on");
+
+	for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++)
+		rc = mst_options_set(&j->parsed, names[i][0], tls_place_path(&home, names[i][1]));
+	return rc;
+}
+
 static int read_settings(struct faulty_job *j, struct mst_reason *why)
 {
 	int rc = mst_options_init(&j->parsed, mst_server_table, &j->options);
 
 	for (size_t i = 0; rc == 0 && i < sizeof(settings) / sizeof(settings[0]); i++)
 		rc = mst_options_set(&j->parsed, settings[i][0], settings[i][1]);
+	if (rc == 0)
+		rc = mst_options_set(&j->parsed, "transport", network->scheme);
+	if (rc == 0 && credentials != NULL)
+		rc = set_tls(j);
 	mst_reason_set(why, "%s", j->parsed.why.text);
 	return rc == 0 ? mst_server_options_check(&j->options, why) : rc;
 }
@@ -112,8 +147,10 @@ static int read_settings(struct faulty_job *j, struct mst_reason *why)
 static bool job_open(struct faulty_job *j)
 {
 	struct mst_plane_cfg cfg = { .options = &j->options,
-				     .stream = &mst_plain,
-				     .networks = &(struct mst_networks){ 1, { &mst_shm }, false } };
+				     .stream = mst_stream_of(credentials),
+				     .credentials = credentials,
+				     .channels = mst_channels_of(credentials),
+				     .networks = &(struct mst_networks){ 1, { network }, false } };
 	struct mst_reason why = { "" };
 
 	*j = (struct faulty_job){ 0 };
@@ -125,6 +162,9 @@ static bool job_open(struct faulty_job *j)
 	if (rc != 0) {
 		scenario_holds(rc < 0 && strlen(why.text) > 10,
 			       "a server that cannot begin says why");
+		/* A name that cannot be looked up counts as beyond loopback. */
+		if (!network->maps && faulty_armed() != FAULTY_getaddrinfo)
+			scenario_names(why.text);
 		scenario_holds(j->plane == NULL, "what failed to open is not there");
 		mst_options_free(&j->parsed);
 		return false;
@@ -136,6 +176,7 @@ static bool job_open(struct faulty_job *j)
 
 static void job_close(struct faulty_job *j)
 {
+	atomic_store(&j->left, true);
 	pthread_join(j->control, NULL);
 	if (j->server != NULL) {
 		atomic_store(&j->stop_data, true);
@@ -188,6 +229,11 @@ static void try_once(struct faulty_worker *w)
 	opt.rank = (int32_t)w->rank;
 	opt.elems = ELEMS;
 	opt.join_ms = opt.wait_ms = WAIT_MS;
+	if (credentials != NULL) {
+		opt.tls_ca = tls_place_path(&home, "ca.pem");
+		opt.tls_cert = tls_place_path(&home, "worker.pem");
+		opt.tls_key = tls_place_path(&home, "worker.key");
+	}
 	w->rc = muster_open(&opt, &m);
 	scenario_holds((w->rc == 0) == (m != NULL), "a failed opening gives no handle");
 	if (w->rc == 0)
@@ -266,7 +312,7 @@ static void server_faults(void)
 {
 	struct scenario s = { .name = "server",
 			      .side = SERVER,
-			      .most = POINTS_MOST,
+			      .most = most,
 			      .patience_ns = PATIENCE_NS,
 			      .run = a_job_with_a_fault_of_the_servers,
 			      .after = a_job_without };
@@ -278,7 +324,7 @@ static void worker_faults(void)
 {
 	struct scenario s = { .name = "worker",
 			      .side = WORKER,
-			      .most = POINTS_MOST,
+			      .most = most,
 			      .patience_ns = PATIENCE_NS,
 			      .run = a_job_with_a_fault_of_rank_0,
 			      .after = a_job_without };
@@ -292,8 +338,21 @@ static CU_TestInfo cases[] = {
 	CU_TEST_INFO_NULL,
 };
 
-int main(void)
+int main(int argc, char **argv)
 {
+	const char *name = argc > 1 ? argv[1] : "shm";
+
+	if (argc > 2)
+		most = (unsigned)strtoul(argv[2], NULL, 10);
 	mst_log_open("test", MST_LOG_ERROR);
-	return ut_main("jobs that meet faults", cases);
+	if (strcmp(name, "shm") != 0)
+		network = &mst_tcp;
+	if (strcmp(name, "tls") == 0) {
+		tls_place_make(&home, 0);
+		credentials = tls_place_load(&home, "server");
+	}
+	int status = ut_main("jobs that meet faults", cases);
+	mst_credentials_free(credentials);
+	tls_place_remove(&home);
+	return status;
 }

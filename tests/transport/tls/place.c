@@ -2,6 +2,7 @@
 #include "tests/transport/tls/place.h"
 
 #include <dirent.h>
+#include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,38 @@
 #include "common/transport/tls/listener.h"
 
 #define PATHS 32u
+
+static atomic_bool *lacks_memory;
+
+static void *take(size_t bytes, const char *file, int line)
+{
+	void *p = malloc(bytes);
+
+	(void)file, (void)line;
+	*lacks_memory |= p == NULL;
+	return p;
+}
+
+static void *move(void *old, size_t bytes, const char *file, int line)
+{
+	void *p = realloc(old, bytes);
+
+	(void)file, (void)line;
+	*lacks_memory |= p == NULL;
+	return p;
+}
+
+static void give(void *p, const char *file, int line)
+{
+	(void)file, (void)line;
+	free(p);
+}
+
+void tls_place_allocate(atomic_bool *lacks)
+{
+	lacks_memory = lacks;
+	MST_ASSERT(CRYPTO_set_mem_functions(take, move, give) == 1);
+}
 
 void tls_place_make(struct tls_place *p, int64_t later_s)
 {

@@ -3,9 +3,14 @@
 #ifndef MST_TESTS_TRANSPORT_TLS_PLACE_H
 #define MST_TESTS_TRANSPORT_TLS_PLACE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "common/transport/tls/credentials.h"
+
+/* From now on the library of TLS, of which nothing has been used yet, takes its memory by malloc()
+ * of this program. *@lacks becomes true where there is none. */
+void tls_place_allocate(atomic_bool *lacks);
 
 struct tls_place {
 	char dir[64]; /* "": none was made */
