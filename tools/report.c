@@ -340,19 +340,47 @@ json_t *mst_report_job(const struct mst_status *job)
 	return out;
 }
 
+struct mst_report_words mst_report_network(const struct mst_status_link *link)
+{
+	struct mst_report_words words;
+
+	(void)snprintf(words.text, sizeof(words.text), "%s%s",
+		       link->network[0] != '\0' ? link->network : "-",
+		       link->encrypted != 0 ? "+tls" : "");
+	return words;
+}
+
+/* @into, which it takes over, with these two members. */
+static json_t *with_link(const struct mst_status_link *link, json_t *into)
+{
+	bool any = link->network[0] != '\0';
+
+	if (json_object_set_new(into, "network", any ? json_string(link->network) : json_null()) ==
+		    0 &&
+	    json_object_set_new(into, "encrypted",
+				any ? json_boolean(link->encrypted != 0) : json_null()) == 0)
+		return into;
+	json_decref(into);
+	return NULL;
+}
+
 json_t *mst_report_server(const struct mst_status_server *server)
 {
-	return with_figures(MST_FIGURES_OF_SERVER, server,
-			    json_pack("{s:s, s:s}", "state", mst_report_server_state(server->state),
-				      "listener", server->listener));
+	return with_figures(
+		MST_FIGURES_OF_SERVER, server,
+		with_link(&server->link,
+			  json_pack("{s:s, s:s}", "state", mst_report_server_state(server->state),
+				    "listener", server->listener)));
 }
 
 json_t *mst_report_rank(const struct mst_status_rank *row)
 {
-	return with_figures(MST_FIGURES_OF_RANK, row,
-			    json_pack("{s:s, s:o, s:I}", "state", mst_report_rank_state(row->state),
-				      "late_share", mst_report_share(mst_report_late(row)),
-				      "pushed", (json_int_t)mst_report_pushed(row)));
+	return with_figures(
+		MST_FIGURES_OF_RANK, row,
+		with_link(&row->link,
+			  json_pack("{s:s, s:o, s:I}", "state", mst_report_rank_state(row->state),
+				    "late_share", mst_report_share(mst_report_late(row)), "pushed",
+				    (json_int_t)mst_report_pushed(row))));
 }
 
 int mst_report_check(const char *option, const char *path, struct mst_reason *why)

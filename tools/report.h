@@ -31,6 +31,9 @@ struct mst_report_words mst_report_goal(const struct mst_status *job);
 /* "backup:4"; "adasync:ksync, now ksync:3 (loss 2.3 -> 0.57, 4 live workers)". */
 struct mst_report_words mst_report_policy(const struct mst_status *job);
 
+/* "tcp+tls", "tcp"; "-": there has been no link. */
+struct mst_report_words mst_report_network(const struct mst_status_link *link);
+
 /* "live", or what a live rank does instead of taking part: "rests", or "held" until the next
  * commit. */
 const char *mst_report_rank_now(const struct mst_status_rank *row);

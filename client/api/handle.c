@@ -164,13 +164,16 @@ static bool may_join_again(struct muster *m, struct mst_network_choice *choice,
 }
 
 /* Over shared memory, as jobs of one host are, it goes without saying. */
-static void tell_joined(const struct muster *m, const char *passed)
+static void tell_joined(const struct muster *m)
 {
+	const struct mst_transport *over = m->links.transport;
+	const char *passed = m->session.passed.text;
 	const struct muster_job *job = &m->session.job;
 
-	mst_log(m->links.transport->maps && passed[0] == '\0' ? MST_LOG_DEBUG : MST_LOG_INFO,
-		"rank %" PRIu32 " of %" PRIu32 " in job \"%s\" of %s, over %s%s%s", job->rank,
-		job->workers, job->name, m->settings.server, m->links.transport->scheme,
+	mst_log(over->maps && passed[0] == '\0' ? MST_LOG_DEBUG : MST_LOG_INFO,
+		"rank %" PRIu32 " of %" PRIu32 " in job \"%s\" of %s, over %s, %s%s%s", job->rank,
+		job->workers, job->name, m->settings.server, over->scheme,
+		mst_transport_privacy(over, m->session.welcome.path.encrypted != 0),
 		passed[0] != '\0' ? "; " : "", passed);
 }
 
@@ -187,8 +190,9 @@ int mst_handle_join(struct muster *m)
 	} while (rc != 0 && may_join_again(m, &choice, deadline_ns));
 	if (rc == 0)
 		rc = mst_handle_begin(m);
+	m->session.passed = choice.passed;
 	if (rc == 0)
-		tell_joined(m, choice.passed.text);
+		tell_joined(m);
 	return rc;
 }
 

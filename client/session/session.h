@@ -30,6 +30,8 @@ struct mst_client_session {
 	uint32_t table_sent;             /* tensors of the table that the leader wants */
 	struct mst_welcome welcome;      /* checked */
 	struct muster_job job;           /* what of it the user is told */
+	/* Why links do not go over the networks that come before theirs; "": none do. */
+	struct mst_reason passed;
 };
 
 /* Finds the leader, says hello, checks the welcome. 0, or an error with its sentence. */

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/reason.h"
@@ -19,6 +20,7 @@ static void say_start(struct mst_starting *s, struct mst_message *msg, bool offe
 	msg->kind = MST_MSG_START;
 	msg->start.offers = offers;
 	msg->start.version = s->session->settings->start_version;
+	(void)snprintf(msg->start.passed, sizeof(msg->start.passed), "%s", s->session->passed.text);
 	if (mst_client_session_tell(s->session, msg) != 0)
 		return; /* the connection is over, and the next look tells why */
 	mst_worker_start(s->worker);

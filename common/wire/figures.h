@@ -93,7 +93,8 @@
 	F(12, U64, dropped, "dropped", COUNT, \
 	  "of the late, those that were on their way when the policy came into force")
 
-/* Figures of each rank. Tag 1 is the state; 2 to 7 are free for what is no figure. */
+/* Figures of each rank. Tag 1 is the state, 2 and 3 its link; 4 to 7 are free for what is no
+ * figure. */
 #define MST_RANK_FIGURES(F) \
 	F(8, U32, rank, "rank", COUNT, "from 0") \
 	F(9, U32, incarnation, "incarnation", COUNT, \
@@ -142,7 +143,7 @@
 	  "the newest version when its newest session ended; null while it has one, and if the " \
 	  "job had ended before")
 
-/* Figures of each server of the job. */
+/* Figures of each server of the job. Tags 1, 2, 5 and 6 are no figures. */
 #define MST_SERVER_FIGURES(F) \
 	F(3, U64, first, "first", COUNT, \
 	  "the first element of its part; 0 if that is not known yet") \

@@ -44,7 +44,8 @@
 #define MST_NAME_LEN 64u           /* with NUL */
 #define MST_LISTENER_LEN 1024u     /* as long as a listener's address may be */
 #define MST_POLICY_LEN 64u
-#define MST_CAUSE_LEN 128u /* why a policy has chosen a rule */
+#define MST_CAUSE_LEN 128u  /* why a policy has chosen a rule */
+#define MST_NETWORK_LEN 16u /* the scheme of a network, such as "tcp" */
 #define MST_OPTIMIZER_LEN 16u
 #define MST_APPOINT_PARAMETERS 8u
 #define MST_STATUS_RANKS 128u  /* rows in one STATUS message */
@@ -230,6 +231,8 @@ struct mst_error_message {
 struct mst_start_offer {
 	uint32_t offers;  /* 0: it offers none */
 	uint64_t version; /* that it is of, in the job that it comes from */
+	/* Why its links do not go over the networks that come before theirs; "": there are none. */
+	char passed[MST_REASON_LEN];
 };
 
 /* A part of a worker's state, which the leader compares with those of other workers. */
@@ -340,11 +343,18 @@ struct mst_status_metric {
 	uint64_t reports;         /* in all */
 };
 
+/* The network that a data link goes over. */
+struct mst_status_link {
+	char network[MST_NETWORK_LEN]; /* "": there has been no link yet */
+	uint32_t encrypted;            /* 1: what the link carries is */
+};
+
 /* A server of the job, in the order of their parts. */
 struct mst_status_server {
 	uint32_t state;                  /* enum mst_server_state */
 	char listener[MST_LISTENER_LEN]; /* "": none yet */
 	MST_SERVER_FIGURES(MST_FIGURE_MEMBER)
+	struct mst_status_link link; /* with the leader */
 };
 enum mst_server_state { MST_SERVER_AWAITED, MST_SERVER_JOINED, MST_SERVER_READY, MST_SERVER_GONE };
 
@@ -398,7 +408,8 @@ enum mst_rank_state {
 };
 
 struct mst_status_rank {
-	uint32_t state; /* enum mst_rank_state */
+	uint32_t state;              /* enum mst_rank_state */
+	struct mst_status_link link; /* the newest, with the leader */
 	MST_RANK_FIGURES(MST_FIGURE_MEMBER)
 };
 

@@ -144,9 +144,16 @@ static const struct mst_field tensors_fields[] = {
 #define RANK_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status_rank, member),
 #define SERVER_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status_server, member),
 
-static const struct mst_field status_server_fields[] = { FIELD(1, U32, mst_status_server, state),
-							 TEXT(2, mst_status_server, listener),
-							 MST_SERVER_FIGURES(SERVER_FIGURE) };
+/* Tags from @tag on: two. */
+#define LINK(tag, of)                                                                              \
+	OPTIONAL(tag, TEXT, of, link.network, MST_NETWORK_LEN),                                    \
+		OPTIONAL((tag) + 1, ENUM, of, link.encrypted, 2)
+
+static const struct mst_field status_server_fields[] = {
+	FIELD(1, U32, mst_status_server, state),
+	TEXT(2, mst_status_server, listener),
+	MST_SERVER_FIGURES(SERVER_FIGURE) LINK(5, mst_status_server),
+};
 static const struct mst_rows status_server_rows = {
 	offsetof(struct mst_status, server),
 	sizeof(struct mst_status_server),
@@ -200,6 +207,7 @@ static const struct mst_field status_fields[] = {
 };
 
 static const struct mst_field rank_fields[] = { FIELD(1, U32, mst_status_rank, state),
+						LINK(2, mst_status_rank),
 						MST_RANK_FIGURES(RANK_FIGURE) };
 static const struct mst_rows rank_rows = {
 	offsetof(struct mst_message, ranks.row),
@@ -264,6 +272,7 @@ static const struct mst_field differs_fields[] = {
 static const struct mst_field start_fields[] = {
 	LIMITED(1, ENUM, mst_start_offer, offers, 2),
 	OPTIONAL(2, U64, mst_start_offer, version, 0),
+	OPTIONAL(3, TEXT, mst_start_offer, passed, MST_REASON_LEN),
 };
 static const struct mst_field wanted_fields[] = { LIMITED(1, ENUM, mst_message, wanted.tensors, 2),
 						  LIMITED(2, ENUM, mst_message, wanted.state, 2) };

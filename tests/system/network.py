@@ -65,8 +65,20 @@ def exact_three_servers(a):
 
 def network_of(worker):
     """Over what this worker's links go, and over what they do not: as its log says."""
-    said = re.search(r"rank \d+ of .* over (\w+)(?:; (.*))?", worker.said())
+    said = re.search(r"rank \d+ of .* over (\w+), [^;]*?encrypted[^;]*(?:; (.*))?", worker.said())
     return (said[1], said[2] or "") if said else ("", "")
+
+
+def links_told(a, job, *proof):
+    """(network, is it encrypted?) of each rank and of each server, as muster status has them; and
+    the text that it prints."""
+    ask = [a.muster, "status", job.address, "--timeout", f"{SECONDS}s", *proof]
+    said = subprocess.run([*ask, "--json", job.path("status")], preexec_fn=job.hosts[0].enter,
+                          check=True, capture_output=True, text=True).stdout
+    with open(job.path("status")) as f:
+        figures = json.load(f)
+    return (*([(row["network"], row["encrypted"]) for row in figures[of]]
+              for of in ("ranks", "servers")), said)
 
 
 def several_networks(a):
@@ -85,8 +97,16 @@ def several_networks(a):
         job.must(f"by their logs links go over {over}",
                  [name for name, _ in over[2:6]] == ["tcp", "tcp", "", "tcp"] and
                  "not shm: this process sees no listener" in over[2][1])
-        job.must("so says the server", all(f"rank {rank} is linked over tcp" in job.server.said()
-                                           for rank in (1, 2, 3)))
+        job.must("so says the server, and why not over another",
+                 all(f"rank {rank} is linked over tcp, not encrypted" in job.server.said()
+                     for rank in (1, 2, 3)) and
+                 re.search("rank 3 says .* another network: not shm: this process sees no listener",
+                           job.server.said()))
+        ranks, servers, text = links_told(a, job)
+        job.must(f"so does muster status: {ranks}", servers == [(None, None)] and ranks ==
+                 [(name, False) for name in ("shm", "tcp", "shm", "tcp", "shm")])
+        rows = re.findall(r"^ +\d +\w+ .* (\S+)$", text, re.M)
+        job.must(f"and its table: {rows}", rows == ["shm", "tcp", "shm", "tcp", "shm"])
         job.end_job()
         job.settle(0, -9, -9, 0, 0, 0, 0)
         job.proven("--kills")
@@ -410,6 +430,11 @@ def certificates(a):
             job.came_again(2)
             status, said = tool("observer", "status")
             job.must(f"an observer looks: {said.splitlines()[:1]}", status == 0)
+            ranks, servers, said = links_told(a, job, *options(keys, "observer"))
+            job.must(f"over which networks, and that it is encrypted: {ranks}, {servers}",
+                     ranks == 3 * [("tcp", True)] and servers == [(None, None), ("tcp", True)] and
+                     said.count(" tcp+tls") == 4 and
+                     "server 1 is linked over tcp, encrypted" in job.leader.said())
             status, said = tool("observer", "finish")
             job.must(f"and does no more: {said.strip()}", status != 0)
             status, said = tool(None, "status")

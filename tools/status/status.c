@@ -52,15 +52,15 @@ static void print_servers(const struct mst_status *job)
 {
 	if (job->server_count < 2)
 		return;
-	(void)printf("server  %-8s %21s  listener\n", "state", "elements");
+	(void)printf("server  %-8s %21s  %-9s listener\n", "state", "elements", "network");
 	for (uint32_t i = 0; i < job->server_count; i++) {
 		const struct mst_status_server *s = &job->server[i];
 		char part[48] = "";
 		if (s->count > 0)
 			(void)snprintf(part, sizeof(part), "%" PRIu64 " to %" PRIu64, s->first,
 				       s->first + s->count - 1);
-		(void)printf("%6u  %-8s %21s  %s\n", i, mst_report_server_state(s->state), part,
-			     s->listener);
+		(void)printf("%6u  %-8s %21s  %-9s %s\n", i, mst_report_server_state(s->state),
+			     part, i > 0 ? mst_report_network(&s->link).text : "", s->listener);
 	}
 }
 
@@ -82,7 +82,7 @@ static void print_rank(const struct mst_status_rank *row, bool whole)
 			     mst_figure_ago(row->handed_in_ns).text,
 			     mst_figure_ago(row->heard_ns).text,
 			     row->busy_ns > 0 ? mst_figure_duration(row->busy_ns).text : "-");
-	(void)putchar('\n');
+	(void)printf("  %s\n", mst_report_network(&row->link).text);
 }
 
 static void print_snapshot(const struct mst_job_snapshot *s, const char *address)
@@ -99,7 +99,7 @@ static void print_snapshot(const struct mst_job_snapshot *s, const char *address
 		     "samples", "missed", "late", "given up", "staleness", "ready", "behind");
 	if (!straggler.whole)
 		(void)printf(" %5s %9s %9s %9s", "lag", "handed in", "heard", "busy");
-	(void)putchar('\n');
+	(void)printf("  network\n");
 	for (uint32_t i = 0; i < s->row_count; i++)
 		print_rank(&s->row[i], straggler.whole);
 	mst_report_norms(s, stdout);

@@ -87,6 +87,10 @@ static void let_in(struct mst_followers *f, uint32_t server, struct mst_link *li
 		link->ops->link_free(link);
 		return;
 	}
+	s->over = link->ops;
+	if (!s->over->maps)
+		mst_info("server %" PRIu32 " is linked over %s, %s", server, s->over->scheme,
+			 mst_transport_privacy(s->over, f->base->job.terms.fabric.encrypted));
 	request.peer.server = server;
 	request.peer.number = s->offers;
 	request.peer.link = link;

@@ -53,6 +53,7 @@ struct mst_follower_place {
 	 * of the link before this server does. */
 	bool linking;
 	uint8_t linking_token[MST_TOKEN_LEN];
+	const struct mst_transport *over; /* of its newest link; NULL: it has had none */
 	/* The last sign of life, by the clock of mst_hearing. Once the follower is ready, only
 	 * rounds of its data thread count as one. */
 	uint64_t heard_ns;

@@ -76,9 +76,11 @@ static void let_worker_in(struct mst_linking *l, struct mst_pending_session *p,
 		no_link(l, p->session.who, made, now_ns);
 		return;
 	}
-	if (!made->link->ops->maps)
-		mst_info("rank %" PRIu32 " is linked over %s", p->session.who.rank,
-			 made->link->ops->scheme);
+	const struct mst_transport *over = made->link->ops;
+	if (!over->maps)
+		mst_info("rank %" PRIu32 " is linked over %s, %s", p->session.who.rank,
+			 over->scheme, mst_transport_privacy(over, l->job->terms.fabric.encrypted));
+	l->sessions->over[p->session.who.rank] = over;
 	p->session.link = made->link;
 	(void)mst_pending_enter(&p->state, MST_PENDING_LEND);
 	mst_requests_put(&l->job->requests, &request);

@@ -45,7 +45,9 @@ int mst_sessions_init(struct mst_sessions *s, uint32_t workers, uint32_t max)
 {
 	*s = (struct mst_sessions){ .row = calloc(max, sizeof(*s->row)) };
 	s->newest = calloc(workers, sizeof(*s->newest));
-	if (s->row == NULL || s->newest == NULL || mst_ranks_init(&s->free, max) != 0)
+	s->over = calloc(workers, sizeof(struct mst_transport *));
+	if (s->row == NULL || s->newest == NULL || s->over == NULL ||
+	    mst_ranks_init(&s->free, max) != 0)
 		return -ENOMEM;
 	s->max = max;
 	s->workers = workers;
@@ -59,13 +61,15 @@ int mst_sessions_init(struct mst_sessions *s, uint32_t workers, uint32_t max)
 uint64_t mst_sessions_bytes(uint32_t workers, uint32_t max)
 {
 	return max * (uint64_t)sizeof(struct mst_pending_session) +
-	       workers * (uint64_t)sizeof(uint32_t) + mst_ranks_bytes(max);
+	       workers * (uint64_t)(sizeof(uint32_t) + sizeof(struct mst_transport *)) +
+	       mst_ranks_bytes(max);
 }
 
 void mst_sessions_fini(struct mst_sessions *s)
 {
 	mst_sessions_end_all(s);
 	mst_ranks_fini(&s->free);
+	free(s->over);
 	free(s->newest);
 	free(s->row);
 	*s = (struct mst_sessions){ 0 };

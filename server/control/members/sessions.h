@@ -62,6 +62,7 @@ struct mst_sessions {
 	struct mst_listening answering;
 	uint32_t workers;
 	uint32_t *newest; /* by rank: the row of its newest session, or MST_RANK_NONE */
+	const struct mst_transport **over; /* by rank: of its newest link; NULL: it has had none */
 	struct {
 		struct mst_identity who;
 		struct mst_reason why;

@@ -86,6 +86,9 @@ static bool take_start(struct mst_workers *w, struct mst_conn *c,
 	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	w->base->job.present[c->who.rank] = true;
+	if (said->passed[0] != '\0')
+		mst_info("rank %" PRIu32 " says why it did not come over another network: %s",
+			 c->who.rank, said->passed);
 	mst_leaver_joined(&w->leaver, c->who.rank);
 	c->sends_table = false;
 	return true;

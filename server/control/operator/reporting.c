@@ -59,6 +59,17 @@ static enum mst_server_state state_of(const struct mst_reporting *r, uint32_t se
 	return states[r->followers->place[server].state];
 }
 
+/* @over: NULL: there has been no link. */
+static void fill_link(const struct mst_reporting *r, const struct mst_transport *over,
+		      struct mst_status_link *out)
+{
+	*out = (struct mst_status_link){ .encrypted = 0 };
+	if (over == NULL)
+		return;
+	(void)snprintf(out->network, sizeof(out->network), "%s", over->scheme);
+	out->encrypted = over->encrypts && r->base->job.terms.fabric.encrypted;
+}
+
 static void fill_server(const struct mst_reporting *r, uint32_t server,
 			struct mst_status_server *out)
 {
@@ -67,8 +78,10 @@ static void fill_server(const struct mst_reporting *r, uint32_t server,
 
 	if (r->base->job.plan.vector.elems != 0)
 		mst_job_part(&r->base->job, server, &out->first, &out->count);
-	if (server > 0)
+	if (server > 0) {
 		listener = r->followers->place[server].listener;
+		fill_link(r, r->followers->place[server].over, &out->link);
+	}
 	snprintf(out->listener, sizeof(out->listener), "%s", listener);
 	out->state = state_of(r, server);
 }
@@ -104,6 +117,8 @@ static void send_rows(struct mst_reporting *r, struct mst_conn *c, uint32_t firs
 
 	m->ranks.count = left < MST_STATUS_RANKS ? left : MST_STATUS_RANKS;
 	memcpy(m->ranks.row, r->snapshot.rank + first, m->ranks.count * sizeof(m->ranks.row[0]));
+	for (uint32_t i = 0; i < m->ranks.count; i++)
+		fill_link(r, r->base->sessions.over[first + i], &m->ranks.row[i].link);
 	mst_frontend_send(&r->base->front, c, m);
 }
 

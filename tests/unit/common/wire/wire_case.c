@@ -124,7 +124,7 @@ static void make_status(void)
 			   { "backup:4", 41, 60, 1, 2, 3, 4, 5, 6, 7, 8, 9 } },
 		.server_count = 2,
 		.server = { { MST_SERVER_READY, "/muster-1-abc", 0, 4096 },
-			    { MST_SERVER_GONE, "", 4096, 77 } },
+			    { MST_SERVER_GONE, "", 4096, 77, { "tcp", 1 } } },
 		.metric_count = 2,
 		.metric = { { { "accuracy", 0.975, 90 }, 0, 9 },
 			    { { "test_loss", 0.125, 80 }, 3, 1 } },
@@ -141,6 +141,7 @@ static void make_ranks(void)
 	wire_sent.ranks.row[1] = (struct mst_status_rank){ .rank = 1,
 							   .incarnation = 3,
 							   .state = MST_RANK_LOST,
+							   .link = { "tcp", 1 },
 							   .awaited = 1,
 							   .rests = 1,
 							   .held = 1,
@@ -251,7 +252,7 @@ void wire_make(enum mst_message_kind kind)
 	else if (kind == MST_MSG_ERROR)
 		wire_sent.error = (struct mst_error_message){ -ENOSPC, "all 5 ranks are taken" };
 	else if (kind == MST_MSG_START)
-		wire_sent.start.offers = 1;
+		wire_sent.start = (struct mst_start_offer){ .offers = 1, .passed = "not shm" };
 	else if (kind == MST_MSG_CLAIM)
 		make_claim();
 	else if (kind == MST_MSG_AGREE)
