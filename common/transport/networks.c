@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/log.h"
 #include "common/transport/transport.h"
@@ -37,6 +38,23 @@ const char *mst_networks_text(const struct mst_networks *n, char out[MST_NETWORK
 		used += (size_t)snprintf(out + used, MST_NETWORKS_TEXT_LEN - used, "%s%s",
 					 i > 0 ? "," : "", n->item[i]->scheme);
 	return out;
+}
+
+int mst_networks_hold(const struct mst_networks *n, const struct mst_fabric *fabric,
+		      struct mst_ports *out, struct mst_reason *why)
+{
+	mst_reason_clear(why);
+	*out = (struct mst_ports){ 0 };
+	for (uint32_t i = 0; i < n->count; i++)
+		if (n->item[i]->listener->hold != NULL)
+			return n->item[i]->listener->hold(fabric, out, why);
+	return 0;
+}
+
+void mst_ports_close(struct mst_ports *ports)
+{
+	while (ports->count > 0)
+		(void)close(ports->socket[--ports->count]);
 }
 
 void mst_networks_tell(const struct mst_networks *n, bool encrypted)

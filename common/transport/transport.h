@@ -114,6 +114,14 @@ struct mst_networks {
 	bool optional; /* one that does not open is left out, and the log says why */
 };
 
+/* Sockets that listen at a port that was asked for by number, so that no other process takes it
+ * while this one has no listener. */
+#define MST_PORTS_MAX 8u
+struct mst_ports {
+	uint32_t count;
+	int socket[MST_PORTS_MAX];
+};
+
 struct mst_net_cfg {
 	size_t published_bytes; /* memory every peer may read in place; 0: none */
 	/* Memory for that which another net of this process has published, and which stays longer
@@ -125,6 +133,7 @@ struct mst_net_cfg {
 	size_t outbound_max;
 	const struct mst_fabric *fabric; /* copied; NULL: MST_FABRIC_DEFAULT */
 	struct mst_channels channels;    /* what is needed where `encrypted` is set there */
+	const struct mst_ports *ports;   /* held for listeners of this net; NULL: none are */
 	uint32_t links_max;              /* attached at a time */
 	bool views;                      /* of links dialled here there will be views: view() */
 	struct mst_lanes lanes; /* an acceptor's links will ask for these; 0: not known yet */
@@ -221,13 +230,17 @@ struct mst_net_event {
 	uint64_t cookie;
 };
 
-/* How links come in. No member is NULL. Failures are negative errno; for @why see
+/* How links come in. No member but hold is NULL. Failures are negative errno; for @why see
  * struct mst_transport. */
 struct mst_link_listener_ops {
 	/* Opens a listener whose links will be attached to @net: they see what it publishes. */
 	int (*open)(struct mst_net *net, struct mst_link_listener **out, struct mst_reason *why);
 	/* Refuses who is not answered yet. No answer() is under way. Accepts NULL. */
 	void (*close)(struct mst_link_listener *listener);
+	/* Listens at the port that @fabric asks for by number, if it asks for one, until
+	 * mst_ports_close(); whoever calls there waits for a listener. The listeners of a net with
+	 * these `ports` take it over. NULL: the network has no ports. */
+	int (*hold)(const struct mst_fabric *fabric, struct mst_ports *out, struct mst_reason *why);
 	/* A descriptor that polls readable when somebody may be asking for a link. */
 	int (*fd)(const struct mst_link_listener *listener);
 	/* Next caller, read and checked. 0; -EAGAIN nobody now, or a step's worth of callers was
@@ -393,6 +406,13 @@ const struct mst_transport *mst_networks_transport(const struct mst_networks *n)
 #define MST_NETWORKS_TEXT_LEN 32u
 /* "shm,tcp". Return: @out. */
 const char *mst_networks_text(const struct mst_networks *n, char out[MST_NETWORKS_TEXT_LEN]);
+
+/* Holds the port that @fabric asks for, for the first of the networks that has ports. Return: 0, or
+ * -errno, with a sentence. */
+int mst_networks_hold(const struct mst_networks *n, const struct mst_fabric *fabric,
+		      struct mst_ports *out, struct mst_reason *why);
+/* Closes what is held. Accepts zeroed memory. */
+void mst_ports_close(struct mst_ports *ports);
 
 /* The address of one network in a listener's. Return: there is one. */
 bool mst_transport_address(const struct mst_transport *t, const char *list,

@@ -80,6 +80,9 @@ static int open_plane(struct mst_plane *p, const struct mst_plane_cfg *cfg, stru
 		rc = take_role(p, cfg, why);
 	if (rc == 0)
 		rc = open_frontend(p, cfg, why);
+	/* last, so that the sentence of a port that --listen has too is of --data-port */
+	if (rc == 0)
+		rc = mst_job_hold_port(&p->base.job, why);
 	if (rc != 0)
 		return rc;
 	rc = mst_linking_init(&p->base.linking, cfg->makes_links_aside);

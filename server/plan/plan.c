@@ -139,6 +139,7 @@ static void plan_net(const struct mst_plan_cfg *cfg, struct mst_plan *plan, uint
 						 .fabric = &cfg->terms->fabric,
 						 .networks = cfg->networks,
 						 .channels = cfg->channels,
+						 .ports = cfg->ports,
 						 .spin_pauses = pauses_of(cfg, plan, servers),
 						 .spin_yields = cfg->options->spin_yields };
 }

@@ -34,6 +34,7 @@ struct mst_plan_cfg {
 	const struct mst_terms *terms;
 	const struct mst_networks *networks; /* that workers may come over */
 	struct mst_channels channels;        /* of its links, if there are certificates */
+	const struct mst_ports *ports;       /* that it holds */
 	uint32_t cores;                      /* for the data side's threads */
 	uint32_t processors; /* that this process may use: for how it waits; 0: not known */
 };

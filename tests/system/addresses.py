@@ -7,6 +7,7 @@ usage: addresses.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
        addresses.py --list
 """
 import os
+import re
 import socket
 import struct
 import tempfile
@@ -84,6 +85,24 @@ def name_is_no_address(a):
             check(f"{value} is refused: {said.strip()}", status not in (0, None) and not missing)
 
 
+def port_is_held_from_the_start(a):
+    """A server that waits for its workers has its --data-port already: another one on this host, of
+    whatever networks, and a follower are refused when they start."""
+    port, insecure = str(PORT), ("--insecure", "--listen", "0.0.0.0:0")
+    with base.Job(a, *TCP, "--data-port", port) as job:
+        for options in ((*TCP, "--listen", "127.0.0.1:0"), ("--workers", "2", *insecure),
+                        ("--join", job.address, "--transport", "tcp")):
+            status, said = base.Child([a.musterd, *options, "--data-port", port]).end(HANG_S)
+            check(f"{' '.join(options)}: {said.strip().splitlines()[-1]}", status == 1 and
+                  re.search(rf"port {port} is taken at \S+:{port}, .* with --data-port", said))
+        goes_on(job, {}, {})
+        finishes(job)
+    status, said = base.Child([a.musterd, *TCP, "--listen", f"127.0.0.1:{port}", "--data-port",
+                               port]).end(HANG_S)
+    check(f"that of --listen: {said.strip().splitlines()[-1]}",
+          status == 1 and "this server's --listen" in said)
+
+
 def muster_run_gives_the_port_to_its_leader(a):
     """Two servers of a host cannot both have it."""
     with tempfile.TemporaryDirectory() as folder:
@@ -97,4 +116,5 @@ def muster_run_gives_the_port_to_its_leader(a):
 if __name__ == "__main__":
     main(cases(source_and_port_are_as_told, token_is_good_where_the_worker_is_connected,
                server_is_where_it_was_called, name_is_no_address,
+               port_is_held_from_the_start,
                muster_run_gives_the_port_to_its_leader), "musterd", "worker", "muster")

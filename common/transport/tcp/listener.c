@@ -57,9 +57,12 @@ struct tcp_listener {
 	struct tcp_caller caller[CALLERS_MAX];
 };
 
-uint32_t mst_tcp_listener_descriptors(bool encrypted)
+uint32_t mst_tcp_listener_descriptors(const struct mst_fabric *fabric)
 {
-	return 1 + MST_ENDPOINTS_MAX + CALLERS_MAX + (encrypted ? MST_CHANNEL_DESCRIPTORS : 0);
+	uint32_t own = 1 + MST_PORTS_MAX + CALLERS_MAX;
+
+	own += fabric->encrypted ? MST_CHANNEL_DESCRIPTORS : 0;
+	return own + (fabric->data_port != 0 ? MST_PORTS_MAX : 0); /* those that are held */
 }
 
 /* ---- places ---- */
@@ -178,7 +181,7 @@ static int hear(struct tcp_listener *listener, struct tcp_caller *c, struct mst_
 {
 	int rc = read_hello(listener, c);
 
-	if (rc == 0 && !mst_tcp_port_is_near(&listener->port) &&
+	if (rc == 0 && !mst_tcp_is_near(&listener->port.net->fabric) &&
 	    !mst_link_expected(&listener->listener, c->hello.token, &c->from))
 		rc = MST_TCP_UNKNOWN;
 	if (rc != 0)
@@ -187,7 +190,8 @@ static int hear(struct tcp_listener *listener, struct tcp_caller *c, struct mst_
 	/* Relaxed: the request tells it to whoever answers. */
 	atomic_store_explicit(&c->state, CALLER_HEARD, memory_order_relaxed);
 	*out = (struct mst_link_request){ .lanes = c->hello.lanes,
-					  .from = { .count = !mst_tcp_port_is_near(&listener->port),
+					  .from = { .count = !mst_tcp_is_near(
+							    &listener->port.net->fabric),
 						    .at = { c->from } },
 					  .caller = c };
 	memcpy(out->token, c->hello.token, sizeof(out->token));
@@ -388,8 +392,24 @@ static int listener_fd(const struct mst_link_listener *d)
 	return ((const struct tcp_listener *)d)->port.epoll;
 }
 
+static int listener_hold(const struct mst_fabric *fabric, struct mst_ports *out,
+			 struct mst_reason *why)
+{
+	struct mst_endpoints unused = { 0 };
+
+	mst_reason_clear(why);
+	*out = (struct mst_ports){ 0 };
+	if (fabric->data_port == 0)
+		return 0;
+	int rc = mst_tcp_sockets_open(fabric, NULL, out, &unused, why);
+	if (rc != 0)
+		mst_ports_close(out);
+	return rc;
+}
+
 const struct mst_link_listener_ops mst_tcp_listener = {
 	.open = listener_open,
+	.hold = listener_hold,
 	.close = listener_close,
 	.fd = listener_fd,
 	.next_request = listener_next_request,

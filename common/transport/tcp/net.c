@@ -414,16 +414,17 @@ static int put(struct mst_link *link, const struct mst_put *what)
 static void claim(const struct mst_net_cfg *cfg, const struct mst_lanes *lanes, bool accepts,
 		  struct mst_claim *out)
 {
-	uint32_t threads = cfg->fabric != NULL ? cfg->fabric->io_threads : 0;
-	bool encrypted = cfg->fabric != NULL && cfg->fabric->encrypted;
+	static const struct mst_fabric usual = MST_FABRIC_DEFAULT;
+	const struct mst_fabric *fabric = cfg->fabric != NULL ? cfg->fabric : &usual;
+	uint32_t threads = fabric->io_threads;
 
 	*out = (struct mst_claim){ .descriptors = 1 };
 	if (lanes != NULL)
 		return;
-	out->threads = threads + (accepts && encrypted); /* one that shakes hands */
+	out->threads = threads + (accepts && fabric->encrypted); /* one that shakes hands */
 	out->descriptors = 2 * (1 + threads);
 	if (accepts)
-		out->descriptors += mst_tcp_listener_descriptors(encrypted);
+		out->descriptors += mst_tcp_listener_descriptors(fabric);
 }
 
 const struct mst_transport mst_tcp = {

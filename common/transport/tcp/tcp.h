@@ -323,13 +323,26 @@ int mst_tcp_link_poll(struct mst_tcp_link *l, struct mst_net_event *ev, int max)
  * and what comes is dropped. */
 void mst_tcp_link_see_off(struct mst_tcp_link *l);
 
+/* ---- sockets.c: those of a listener ---- */
+
+/* At loopback all callers are of this host, as over shared memory. */
+static inline bool mst_tcp_is_near(const struct mst_fabric *fabric)
+{
+	return fabric->addresses == NULL && fabric->loopback;
+}
+
+/* Listens at all addresses that @fabric has, at one port; @told: what connectors dial. What @held
+ * has is taken from there; NULL: nothing is. The sockets in @out are the caller's, also after a
+ * failure. 0; -errno, with a sentence. */
+int mst_tcp_sockets_open(const struct mst_fabric *fabric, const struct mst_ports *held,
+			 struct mst_ports *out, struct mst_endpoints *told, struct mst_reason *why);
+
 /* ---- port.c: where callers of a listener come ---- */
 
 struct mst_tcp_port {
 	struct mst_tcp_net *net;
 	int epoll; /* of the sockets, and of what the owner adds */
-	uint32_t sockets;
-	int socket[MST_ENDPOINTS_MAX];
+	struct mst_ports sockets;
 	struct mst_listener *secure; /* of channels, which has the sockets then; NULL: plain */
 	uint8_t refusal[MST_TCP_ANSWER_BYTES];
 };
@@ -339,8 +352,6 @@ struct mst_tcp_port {
 int mst_tcp_port_open(struct mst_tcp_port *port, struct mst_tcp_net *net,
 		      char address[MST_ADDRESS_LEN], struct mst_reason *why);
 void mst_tcp_port_close(struct mst_tcp_port *port);
-/* Is it at loopback? Then all callers are of this host, as over shared memory. */
-bool mst_tcp_port_is_near(const struct mst_tcp_port *port);
 /* Callers wait in so many queues: one for each socket, or one for all that have proven who they
  * are. */
 uint32_t mst_tcp_port_queues(const struct mst_tcp_port *port);
@@ -379,6 +390,7 @@ int mst_tcp_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_li
 		 struct mst_reason *why);
 
 extern const struct mst_link_listener_ops mst_tcp_listener;
-uint32_t mst_tcp_listener_descriptors(bool encrypted);
+/* With those of a port that is held. */
+uint32_t mst_tcp_listener_descriptors(const struct mst_fabric *fabric);
 
 #endif

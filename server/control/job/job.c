@@ -136,6 +136,7 @@ int mst_job_tables(struct mst_job *j, uint32_t sessions)
 
 void mst_job_fini(struct mst_job *j)
 {
+	mst_ports_close(&j->ports);
 	mst_resume_fini(&j->resume);
 	mst_requests_fini(&j->requests);
 	free(j->present);
@@ -149,6 +150,7 @@ static struct mst_plan_cfg plan_cfg(const struct mst_job *j)
 				      .terms = &j->terms,
 				      .networks = &j->networks,
 				      .channels = j->channels,
+				      .ports = &j->ports,
 				      .cores = j->cores,
 				      .processors = j->processors };
 }
@@ -289,6 +291,13 @@ static int try_network(const struct mst_transport *t, const struct mst_net_cfg *
 	return rc;
 }
 
+/* A network whose port was asked for by number is wanted. */
+static bool may_leave_out(const struct mst_networks *n, const struct mst_transport *t,
+			  const struct mst_net_cfg *cfg)
+{
+	return n->optional && (cfg->fabric->data_port == 0 || t->listener->hold == NULL);
+}
+
 /* Leaves out what is optional and cannot be. */
 static int try_networks(struct mst_networks *n, const struct mst_net_cfg *cfg,
 			struct mst_reason *why)
@@ -301,7 +310,7 @@ static int try_networks(struct mst_networks *n, const struct mst_net_cfg *cfg,
 		int error = try_network(all.item[i], cfg, why);
 		if (error == 0)
 			n->item[n->count++] = all.item[i];
-		else if (all.optional)
+		else if (may_leave_out(&all, all.item[i], cfg))
 			mst_info("workers cannot come over %s: %s", all.item[i]->scheme, why->text);
 		else
 			return mst_reason_fail(why, error, "cannot serve over %s: %s",
@@ -339,6 +348,19 @@ int mst_job_try_listener(struct mst_job *j, struct mst_reason *why)
 	if (rc == 0)
 		rc = try_networks(&j->networks, &cfg, why);
 	return rc == -EADDRINUSE ? -EIO : rc; /* -EADDRINUSE is for the control port alone */
+}
+
+int mst_job_hold_port(struct mst_job *j, struct mst_reason *why)
+{
+	char networks[MST_NETWORKS_TEXT_LEN];
+	int rc = mst_networks_hold(&j->networks, &j->terms.fabric, &j->ports, why);
+
+	if (rc != 0)
+		mst_reason_set(why, "%s", cause(rc, why));
+	else if (j->terms.fabric.data_port != 0 && j->ports.count == 0)
+		mst_warn("--data-port %u has no effect: it is for TCP, and this server is over %s",
+			 j->terms.fabric.data_port, mst_networks_text(&j->networks, networks));
+	return rc == -EADDRINUSE ? -EIO : rc; /* as above */
 }
 
 static void notify(void *ctx)

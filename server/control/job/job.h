@@ -34,6 +34,7 @@ struct mst_job {
 	const struct mst_server_options *o; /* at a follower changed by what its leader has said */
 	struct mst_networks networks;       /* that workers may come over */
 	struct mst_channels channels;
+	struct mst_ports ports;          /* --data-port, from the start on */
 	struct mst_frontend *front;      /* the data side ends its waits */
 	uint32_t cores;                  /* for the data side's threads; 0: one */
 	uint32_t processors;             /* of this process; 0: not known */
@@ -173,6 +174,11 @@ static inline const struct mst_transport *mst_job_transport(const struct mst_job
  * @why: a sentence.
  * Return: 0 or -errno. */
 int mst_job_try_listener(struct mst_job *j, struct mst_reason *why);
+/* Takes --data-port for this server, from now until mst_job_fini(): else the first hello, or the
+ * appointment, would find that another process has it.
+ * @why: a sentence.
+ * Return: 0 or -errno. */
+int mst_job_hold_port(struct mst_job *j, struct mst_reason *why);
 /* Fix the figures of the job: the leader at the first valid hello, a follower at its appointment,
  * which must outlive the job.
  * @why: a sentence.

@@ -355,6 +355,49 @@ static void a_port_that_is_taken_is_told_in_words(void)
 	scene_close(&s);
 }
 
+/* As a server does, before it knows its job; and when one job could not be set up, for the next. */
+static void a_port_that_is_held_is_for_its_own_listeners_alone(void)
+{
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	struct mst_ports ports;
+	struct mst_net_cfg cfg = { .links_max = 2, .fabric = &fabric, .ports = &ports };
+	struct mst_link_listener *listener, *stranger;
+	struct mst_net *net, *other;
+	struct mst_reason why;
+	struct tcp_scene s = scene_open();
+
+	fabric.addresses = "127.0.0.1,127.0.0.2";
+	fabric.data_port = (uint16_t)s.port;
+	scene_close(&s);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp_listener.hold(&fabric, &ports, &why), 0);
+	CU_ASSERT_EQUAL(ports.count, 2);
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(listen_at(fabric.data_port, &other, &stranger, &why), -EADDRINUSE);
+		mst_tcp.net_close(other);
+		CU_ASSERT_EQUAL_FATAL(mst_tcp.net_open(&cfg, &net, UT_UNREAD), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_tcp_listener.open(net, &listener, &why), 0);
+		struct tcp_target h = { net, listener };
+		int fd = call(&h); /* which the listener hears of */
+		struct pollfd pfd = { .fd = mst_tcp_listener.fd(listener), .events = POLLIN };
+		CU_ASSERT_EQUAL(poll(&pfd, 1, -1), 1);
+		close(fd);
+		target_close(&h);
+	}
+	mst_ports_close(&ports);
+	CU_ASSERT_EQUAL(listen_at(fabric.data_port, &other, &stranger, &why), 0);
+	mst_tcp_listener.close(stranger);
+	mst_tcp.net_close(other);
+}
+
+static void a_port_that_nobody_asks_for_is_not_held(void)
+{
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	struct mst_ports ports;
+
+	CU_ASSERT_EQUAL(mst_tcp_listener.hold(&fabric, &ports, UT_UNREAD), 0);
+	CU_ASSERT_EQUAL(ports.count, 0);
+}
+
 /* The server ends first, so the kernel keeps its ends of the connections for a minute. */
 static void a_server_that_is_started_again_has_its_port(void)
 {
@@ -469,6 +512,10 @@ int main(void)
 		  addresses_of_another_host_are_refused_in_words },
 		{ "a listener has one port", a_listener_has_one_port },
 		{ "a port that is taken is told in words", a_port_that_is_taken_is_told_in_words },
+		{ "a port that is held is for its own listeners alone",
+		  a_port_that_is_held_is_for_its_own_listeners_alone },
+		{ "a port that nobody asks for is not held",
+		  a_port_that_nobody_asks_for_is_not_held },
 		{ "a server that is started again has its port",
 		  a_server_that_is_started_again_has_its_port },
 		{ "a port without the right to it is told in words",
