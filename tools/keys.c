@@ -3,9 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/transport/tls/authority.h"
@@ -16,32 +19,123 @@
 #define DIR_LEN 256u
 #define PATH_LEN (DIR_LEN + 32u)
 #define FILES 3u
+#define PREFIX "muster-keys-"
 
 static struct {
 	char dir[DIR_LEN]; /* "": there is none */
+	int lock;          /* its descriptor, by which it is locked while this process lives */
 	char server[FILES][PATH_LEN];
 	char flag[FILES][PATH_LEN + 16u];
 	char *flags[FILES + 1];
 } keys;
 
+/* ---- directories ---- */
+
+/* Takes the lock of a directory of this user whose run has ended without removing it, as by
+ * SIGKILL. Return: a descriptor that has the lock; -1: the run lives, or it is something else. */
+static int lock_stale(int place, const char *name)
+{
+	struct stat status;
+	int fd = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+	if (fd >= 0 && fstat(fd, &status) == 0 && status.st_uid == geteuid() &&
+	    flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+/* Removes what is in the directory @fd, which has no directories in it, and closes @fd. */
+static void empty(int fd)
+{
+	const struct dirent *entry;
+	DIR *dir = fdopendir(fd);
+
+	if (dir == NULL) {
+		(void)close(fd);
+		return;
+	}
+	while ((entry = readdir(dir)) != NULL)
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			(void)unlinkat(fd, entry->d_name, 0);
+	(void)closedir(dir);
+}
+
+/* Removes what runs of this user have left that were killed. The lock is let go last, so that a run
+ * which has just made its directory either has the lock or finds the directory gone. */
+static void remove_stale(const char *place)
+{
+	DIR *dir = opendir(place);
+	const struct dirent *entry;
+
+	while (dir != NULL && (entry = readdir(dir)) != NULL) {
+		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) != 0)
+			continue;
+		int lock = lock_stale(dirfd(dir), entry->d_name);
+		if (lock < 0)
+			continue;
+		int fd = fcntl(lock, F_DUPFD_CLOEXEC, 0);
+		if (fd >= 0)
+			empty(fd);
+		(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+		(void)close(lock);
+	}
+	if (dir != NULL)
+		(void)closedir(dir);
+}
+
+/* The kernel lets go of the lock when this process ends, however it does. Return: 0; -EAGAIN: the
+ * directory was taken for one that nobody has; or -errno. */
+static int lock_own(void)
+{
+	struct stat status;
+
+	keys.lock = open(keys.dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (keys.lock < 0)
+		return errno == ENOENT ? -EAGAIN : -errno;
+	int rc = flock(keys.lock, LOCK_EX) != 0 || fstat(keys.lock, &status) != 0 ? -errno : 0;
+	if (rc == 0 && status.st_nlink == 0)
+		rc = -EAGAIN;
+	if (rc == 0)
+		return 0;
+	(void)close(keys.lock);
+	return rc;
+}
+
+static int try_directory(const char *place)
+{
+	int len = snprintf(keys.dir, sizeof(keys.dir), "%s/" PREFIX "XXXXXX", place);
+
+	if (len < 0 || (size_t)len >= sizeof(keys.dir))
+		return -ENAMETOOLONG;
+	if (mkdtemp(keys.dir) == NULL)
+		return -errno;
+	return lock_own();
+}
+
 static int make_directory(struct mst_reason *why)
 {
 	const char *place = getenv("TMPDIR");
+	int rc;
 
 	if (place == NULL || place[0] != '/')
 		place = "/tmp";
-	int len = snprintf(keys.dir, sizeof(keys.dir), "%s/muster-keys-XXXXXX", place);
-	if (len < 0 || (size_t)len >= sizeof(keys.dir))
-		errno = ENAMETOOLONG;
-	else if (mkdtemp(keys.dir) != NULL)
+	remove_stale(place);
+	do {
+		rc = try_directory(place);
+	} while (rc == -EAGAIN);
+	if (rc == 0)
 		return 0;
-	int error = -errno;
+	(void)rmdir(keys.dir);
 	keys.dir[0] = '\0';
-	return mst_reason_fail(why, error,
+	return mst_reason_fail(why, rc,
 			       "--data-tls on makes certificates for this run, and there is no "
 			       "place for them in %.120s: %s (TMPDIR names another)",
-			       place, strerror(-error));
+			       place, strerror(-rc));
 }
+
+/* ---- who is told of them ---- */
 
 static void name_files(const char *role, char out[FILES][PATH_LEN])
 {
@@ -103,18 +197,12 @@ char *const *mst_keys_flags(void)
 
 void mst_keys_remove(void)
 {
-	DIR *dir = keys.dir[0] != '\0' ? opendir(keys.dir) : NULL;
-	const struct dirent *entry;
-	char path[DIR_LEN + sizeof(entry->d_name) + 1];
-
-	while (dir != NULL && (entry = readdir(dir)) != NULL) {
-		(void)snprintf(path, sizeof(path), "%s/%s", keys.dir, entry->d_name);
-		if (entry->d_name[0] != '.')
-			(void)unlink(path);
-	}
-	if (dir != NULL)
-		(void)closedir(dir);
-	if (keys.dir[0] != '\0')
-		(void)rmdir(keys.dir);
+	if (keys.dir[0] == '\0')
+		return;
+	int fd = fcntl(keys.lock, F_DUPFD_CLOEXEC, 0);
+	if (fd >= 0)
+		empty(fd);
+	(void)rmdir(keys.dir);
+	(void)close(keys.lock);
 	keys.dir[0] = '\0';
 }

@@ -2,7 +2,8 @@
 /*
  * Certificates for a command that starts a server and workers of its own on this host: with
  * --data-tls on it makes some for this one run, in a directory that goes with it. A command is one
- * process, and has one such directory.
+ * process, and has one such directory. What a run leaves that is killed by SIGKILL the next run of
+ * the same user removes.
  */
 #ifndef MST_TOOLS_KEYS_H
 #define MST_TOOLS_KEYS_H

@@ -180,11 +180,12 @@ def tagged(mark):
 
 def listing():
     """What of muster lies where something could be left, but for machines and folders of other
-    tests, which come and go, and the directories of sockets, which the first server of a user
-    makes."""
+    tests, which come and go, the directories of sockets, which the first server of a user
+    makes, and the keys of another test's run: one that makes some has a TMPDIR of its own."""
     return {os.path.join(folder, name) for folder in ("/dev/shm", "/tmp")
             for name in os.listdir(folder)
-            if "muster" in name and not name.startswith(("muster-vm-", "muster-test-"))
+            if "muster" in name
+            and not name.startswith(("muster-vm-", "muster-test-", "muster-keys-"))
             and not re.fullmatch(r"muster-\d+", name)}
 
 

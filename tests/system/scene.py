@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the tests of the tools have in common: a run whose processes can all be found again."""
+import glob
 import os
 import pty
 import select
@@ -26,8 +27,9 @@ class Scene(unittest.TestCase):
         left = tagged(self.mark)
         for pid in left:
             os.kill(pid, signal.SIGKILL)
+        keys = glob.glob(self.path("muster-keys-*"))
         self.folder.cleanup()
-        self.assertEqual(left, [], "processes are left over")
+        self.assertEqual((left, keys), ([], []), "processes, or keys, are left over")
 
     def path(self, name):
         return os.path.join(self.folder.name, name)
@@ -38,7 +40,8 @@ class Scene(unittest.TestCase):
 
     def environment(self, script, **more):
         name, value = self.mark.split("=")
-        env = dict(os.environ, MUSTER_MUSTERD=FAKE, FAKE_JOB=script, HERE=self.folder.name)
+        env = dict(os.environ, MUSTER_MUSTERD=FAKE, FAKE_JOB=script, HERE=self.folder.name,
+                   TMPDIR=self.folder.name)
         env.pop("MUSTER_SERVER", None)
         return env | {name: value} | more
 

@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import shutil
+import signal
 import socket
 import ssl
 import stat
@@ -567,10 +568,43 @@ def bad_files(a):
               status == 1 and "MUSTER_TLS_CERT" in said)
 
 
+def keys_of_a_run_that_is_killed(a):
+    """Certificates that muster run has made for itself go with the next run of the same user, where
+    it was killed by SIGKILL; those of a run that lives stay."""
+    with tempfile.TemporaryDirectory() as place, tempfile.TemporaryDirectory() as folder:
+        def run(name, *more):
+            return Child([a.muster, "run", "-n", "1", "--transport", "tcp", "--data-tls", "on",
+                          "--listen", "127.0.0.1:0", *CALM, *more, "--", a.worker,
+                          os.path.join(folder, name), "1000", "sleep_us=1000", "rounds=1000000"],
+                         TMPDIR=place, KEYS_MARK=folder)
+
+        def have_begun(*names):
+            return until(lambda: all(os.path.exists(os.path.join(folder, f"{name}.0.1"))
+                                     for name in names), HANG_S)
+
+        with contextlib.ExitStack() as stack:
+            runs = [run("first"), run("second")]
+            for one in runs:
+                stack.callback(one.kill)
+            check("two runs have keys of their own", have_begun("first", "second") and
+                  len(os.listdir(place)) == 2)
+            runs[0].kill()
+            left = set(os.listdir(place))
+            check(f"the keys of one that was killed stay: {left}", len(left) == 2)
+            status, said = run("third", "--commits", "5").end(HANG_S)
+            check(f"another one ends well: {said.strip().splitlines()[-1]}", status == 0)
+            kept = set(os.listdir(place))
+            check(f"and has removed them, and its own: {kept}", len(kept) == 1 and kept < left)
+            runs[1].signal(signal.SIGINT)
+            runs[1].end(HANG_S)
+            check("the last takes its own with it", os.listdir(place) == [])
+            check("no process is left", until(lambda: not base.tagged(folder), HANG_S))
+
+
 CASES = cases(two_servers_and_three_workers, gradients_over_tcp, gradients_over_tcp_in_the_clear,
               a_thousand_half_open, a_thousand_impostors, strangers, a_follower_that_is_not_let_in,
               a_worker_that_poses_as_a_server, certificates_of_a_site, peers_of_an_older_protocol,
-              bad_files)
+              bad_files, keys_of_a_run_that_is_killed)
 if __name__ == "__main__":
     # A caller in plain text has five seconds for its first words.
     main(CASES, "musterd", "worker", "muster", "impostors",
