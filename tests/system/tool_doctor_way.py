@@ -90,13 +90,33 @@ class Way(scene.Scene):
                     f"{keys}/{role}.key")
         peer, address = self.listen("--data-address", "127.0.0.1", *pair("server"))
         way, found = self.way(address, "--timeout", f"{SECONDS}s", *pair("worker"))
-        self.assertTrue(way["encrypted"] and way["tls"]["ok"] and way["tls_gbs"] > 0, way)
+        self.assertTrue(way["encrypted"] and way["tls"]["ok"], way)
+        for figure in (*way["tls_up_gbs"], way["tls_down_gbs"]):
+            self.assertGreater(figure, 0)
+        self.assertIn(" back, encrypted: ", found["step"]["found"])
         self.assertTrue(way["back_control"]["ok"], way)  # a worker's certificate is no server's
         self.assertIn("encrypted, both ends proven", found["control"]["found"])
         _, found = self.way(address)
         self.assertEqual(found["control"]["level"], "FAIL")
         self.assertIn("--tls-ca", found["control"]["fix"])
         peer.send_signal(signal.SIGINT)
+        peer.communicate(timeout=SECONDS)
+
+    def test_data_port(self):
+        """a port for data that is asked for is where the other end is called, or told as taken"""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        fixed = ("--data-address", "127.0.0.1", "--data-port", str(port))
+        peer, address = self.listen(*fixed, "--transport", "tcp")
+        _, found = self.way(address)
+        self.assertIn(f"to port {port}: every byte right", found["data"]["found"])
+        done = subprocess.run([scene.MUSTER, "doctor", *fixed, "--json=-"], text=True, timeout=200,
+                              env=self.environment(""), capture_output=True, check=False)
+        doc = json.loads(done.stdout)
+        self.assertEqual((done.returncode, doc["data_port"]["ok"]), (1, False))
+        taken = next(f for f in doc["findings"] if f["check"] == "data port")
+        self.assertIn(f"ss -ltnp 'sport = :{port}'", taken["fix"])
+        peer.send_signal(signal.SIGTERM)
         peer.communicate(timeout=SECONDS)
 
     def namespaces(self):

@@ -82,6 +82,7 @@ static void judge_tries(const struct mst_doctor_facts *facts, const struct mst_d
 			if (out->item[first].level == MST_FINDING_FAIL)
 				out->item[first].level = MST_FINDING_WARNING;
 	}
+	mst_doctor_judge_data_port(tries, out);
 	if (tries->way.control.tried)
 		mst_doctor_judge_way(&tries->way, facts, wish, out);
 	if (!wish->rdma && mst_findings_ok(out, "tcp"))

@@ -172,6 +172,9 @@ static void show(const struct ears *e)
 	if (e->way != NULL)
 		(void)fprintf(e->out, "\ncontrol port %u, port for data %u\n",
 			      mst_way_peer_port(e->way), mst_way_peer_data_port(e->way));
+	if (e->way != NULL && mst_way_peer_secure_port(e->way) != 0)
+		(void)fprintf(e->out, "port for encrypted data %u\n",
+			      mst_way_peer_secure_port(e->way));
 	if (e->way != NULL && mst_way_peer_port(e->way) != e->options->port)
 		(void)fprintf(e->out,
 			      "port %u is taken here, perhaps by a server: a firewall may treat "

@@ -18,6 +18,7 @@ struct mst_doctor_options {
 	uint32_t role;      /* enum mst_doctor_role: "both|worker|server" */
 	uint32_t transport; /* MST_DOCTOR_ALL, or one more than mst_transport_at() takes */
 	uint32_t port;      /* control port of --listen */
+	uint32_t data_port; /* 0: the kernel's choice */
 	bool listen;
 	uint64_t span_ns; /* of listening; 0: no end */
 	uint64_t timeout_ns;

@@ -58,6 +58,7 @@ int mst_write_net(const struct mst_write_side *side, uint32_t links_max, struct 
 		  struct mst_reason *why)
 {
 	struct mst_net_cfg cfg = { .fabric = &side->fabric,
+				   .channels = side->channels,
 				   .links_max = links_max,
 				   .spin_pauses = 20,
 				   .spin_yields = 2000 };

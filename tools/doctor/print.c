@@ -91,16 +91,19 @@ static json_t *step_json(const struct mst_way_step *step)
 
 static json_t *way_json(const struct mst_way_report *w)
 {
-	return json_pack("{s:s, s:s, s:b, s:f, s:f, s:[f,f,f], s:f, s:f, s:I, s:o, s:o, s:o, s:o, "
-			 "s:o, s:o}",
+	const double *up = w->up, *tls = w->encrypted_up;
+
+	return json_pack("{s:s, s:s, s:b, s:f, s:f, s:[f,f,f], s:f, s:[f,f,f], s:f, s:I, s:o, s:o, "
+			 "s:o, s:o, s:o, s:o}",
 			 "address", w->address, "host", w->host, "encrypted", w->encrypted,
 			 "connect_us", (double)w->connect_ns / 1e3, "round_trip_us",
-			 (double)w->round_trip_ns / 1e3, "up_gbs", w->up[0] / 1e9, w->up[1] / 1e9,
-			 w->up[2] / 1e9, "down_gbs", w->down / 1e9, "tls_gbs",
-			 w->encrypted_up / 1e9, "mtu", (json_int_t)w->mtu, "control",
-			 step_json(&w->control), "data", step_json(&w->moved), "rate",
-			 step_json(&w->rates), "tls", step_json(&w->tls), "back_control",
-			 step_json(&w->back_control), "back_data", step_json(&w->back_data));
+			 (double)w->round_trip_ns / 1e3, "up_gbs", up[0] / 1e9, up[1] / 1e9,
+			 up[2] / 1e9, "down_gbs", w->down / 1e9, "tls_up_gbs", tls[0] / 1e9,
+			 tls[1] / 1e9, tls[2] / 1e9, "tls_down_gbs", w->encrypted_down / 1e9, "mtu",
+			 (json_int_t)w->mtu, "control", step_json(&w->control), "data",
+			 step_json(&w->moved), "rate", step_json(&w->rates), "tls",
+			 step_json(&w->tls), "back_control", step_json(&w->back_control),
+			 "back_data", step_json(&w->back_data));
 }
 
 json_t *mst_doctor_json(const struct mst_findings *findings, const struct mst_doctor_tries *tries)
@@ -114,10 +117,11 @@ json_t *mst_doctor_json(const struct mst_findings *findings, const struct mst_do
 		failed |= json_array_append_new(found, finding_json(&findings->item[i]));
 	for (uint32_t i = 0; i < tries->count; i++)
 		failed |= json_array_append_new(writes, try_json(&tries->item[i]));
-	json_t *out = json_pack("{s:b, s:I, s:I, s:o, s:o, s:o}", "usable", fails == 0, "failures",
-				(json_int_t)fails, "warnings",
+	json_t *out = json_pack("{s:b, s:I, s:I, s:o, s:o, s:o, s:o}", "usable", fails == 0,
+				"failures", (json_int_t)fails, "warnings",
 				(json_int_t)mst_findings_of(findings, MST_FINDING_WARNING),
-				"findings", found, "writes", writes, "way", way);
+				"findings", found, "writes", writes, "data_port",
+				step_json(&tries->held), "way", way);
 	if (failed != 0) {
 		json_decref(out);
 		return NULL;

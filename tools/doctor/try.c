@@ -59,6 +59,22 @@ static void try_host(const struct mst_doctor_network *n, uint64_t timeout_ns,
 	t->error = mst_write_loopback(&side, timeout_ns, &t->report);
 }
 
+/* As a server takes it when it starts. */
+static void try_data_port(const struct mst_doctor_options *o, struct mst_doctor_tries *out)
+{
+	struct mst_fabric fabric = MST_FABRIC_DEFAULT;
+	struct mst_ports ports;
+
+	out->data_port = o->data_port;
+	if (o->data_port == 0)
+		return;
+	fabric.addresses = o->addresses;
+	fabric.data_port = (uint16_t)o->data_port;
+	out->held.tried = true;
+	out->held.error = mst_tcp.listener->hold(&fabric, &ports, &out->held.why);
+	mst_ports_close(&ports);
+}
+
 void mst_doctor_try_here(const struct mst_doctor_facts *f, const struct mst_doctor_wish *wish,
 			 const struct mst_doctor_options *o, struct mst_doctor_tries *out)
 {
@@ -71,6 +87,7 @@ void mst_doctor_try_here(const struct mst_doctor_facts *f, const struct mst_doct
 		for (uint32_t i = 0; n->by_port && i < count; i++)
 			try_port(n, &port[i], o->timeout_ns, out);
 	}
+	try_data_port(o, out);
 }
 
 /* The first IP address in a listener's, as "verbs:10.0.0.1:4000,..." or
@@ -165,6 +182,7 @@ struct mst_way_end mst_doctor_way_end(const struct mst_doctor_facts *f,
 
 	end.cores = cores > 0 ? (uint32_t)cores : 0;
 	end.fabric.addresses = o->addresses;
+	end.fabric.data_port = (uint16_t)o->data_port;
 	return end;
 }
 

@@ -29,6 +29,8 @@ struct mst_doctor_tries {
 	uint32_t count;
 	struct mst_doctor_try item[MST_DOCTOR_TRIES_MAX];
 	struct mst_way_report way; /* to a peer, over TCP; control.tried: there is one */
+	uint32_t data_port;        /* that is asked for; 0: none is */
+	struct mst_way_step held;  /* may a server here have it? */
 };
 
 /* What an end says of itself at that port. */
@@ -46,6 +48,8 @@ int mst_doctor_credentials(const struct mst_doctor_options *o, struct mst_creden
 
 /* A test's result as findings. Pure. */
 void mst_doctor_judge_try(const struct mst_doctor_try *t, struct mst_findings *out);
+/* The finding about --data-port, if it was given. Pure. */
+void mst_doctor_judge_data_port(const struct mst_doctor_tries *tries, struct mst_findings *out);
 /* The same of a way, and what follows from its figures for a job as wished. Pure. */
 void mst_doctor_judge_way(const struct mst_way_report *r, const struct mst_doctor_facts *f,
 			  const struct mst_doctor_wish *wish, struct mst_findings *out);

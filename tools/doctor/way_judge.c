@@ -92,6 +92,13 @@ static void judge_control(const struct mst_way_report *r, struct mst_findings *o
 	(void)say(r, out, MST_FINDING_OK, "control", text);
 }
 
+static const char *port_of(const char *address)
+{
+	const char *colon = strrchr(address, ':');
+
+	return colon != NULL ? colon + 1 : "?";
+}
+
 static void fix_data(const struct mst_way_report *r, struct mst_finding *new)
 {
 	char host[MST_WAY_HOST_LEN];
@@ -103,8 +110,10 @@ static void fix_data(const struct mst_way_report *r, struct mst_finding *new)
 	else if (!r->linked)
 		mst_finding_fix(new,
 				"let TCP port %s in there, too (its firewall, the security "
-				"group of a cloud)",
-				strrchr(r->data, ':') != NULL ? strrchr(r->data, ':') + 1 : "?");
+				"group of a cloud); servers have a fixed one with --data-port\n"
+				"if no address that was called leads there: --data-address at that "
+				"end, with one that does",
+				port_of(r->data));
 	else if (r->moved.error == -ETIMEDOUT)
 		mst_finding_fix(new,
 				"small packets pass and large ones do not: ping -M do -s 1472 %s; "
@@ -121,28 +130,17 @@ static void judge_data(const struct mst_way_report *r, struct mst_findings *out)
 
 	if (r->moved.error != 0) {
 		(void)snprintf(text, sizeof(text), "a write of %s failed, at port %s",
-			       mst_bytes_text(MST_WRITE_BYTES).text,
-			       strrchr(r->data, ':') != NULL ? strrchr(r->data, ':') + 1 : "?");
+			       mst_bytes_text(MST_WRITE_BYTES).text, port_of(r->data));
 		struct mst_finding *new = say(r, out, MST_FINDING_FAIL, "data", text);
 		mst_finding_cause(new, "%s", r->moved.why.text);
 		fix_data(r, new);
 		return;
 	}
 	(void)snprintf(text, sizeof(text),
-		       "wrote %s: every byte right; a small put takes %s there and back",
-		       mst_bytes_text(MST_WRITE_BYTES).text,
+		       "wrote %s to port %s: every byte right; a small put takes %s there and back",
+		       mst_bytes_text(MST_WRITE_BYTES).text, port_of(r->data),
 		       mst_figure_duration(r->round_trip_ns).text);
 	(void)say(r, out, MST_FINDING_OK, "data", text);
-	if (r->detour.text[0] == '\0')
-		return;
-	struct mst_finding *new = say(r, out, MST_FINDING_WARNING, "detour",
-				      "the port for data is reached, but not at the addresses that "
-				      "a server there would name");
-	mst_finding_cause(new, "%s", r->detour.text);
-	mst_finding_fix(new,
-			"there is a router in between that changes addresses (NAT), or another "
-			"network: a server there needs --data-address with one that workers "
-			"reach");
 }
 
 /* ---- bytes a second ---- */
@@ -211,22 +209,40 @@ static void judge_rates(const struct mst_way_report *r, const struct mst_doctor_
 	judge_window(r, f, out);
 }
 
+/* A job has all at one port. The test has another one for this, which need not be open. */
+static void tls_failed(const struct mst_way_report *r, struct mst_findings *out)
+{
+	int error = r->tls.error;
+	bool shut = error == -ETIMEDOUT || error == -ECONNREFUSED || error == -EHOSTUNREACH;
+	struct mst_finding *new = say(r, out, shut ? MST_FINDING_WARNING : MST_FINDING_FAIL, "tls",
+				      "encrypted bytes a second were not measured");
+
+	mst_finding_cause(new, "%s", mst_reason_or_errno(&r->tls.why, error));
+	if (shut)
+		mst_finding_fix(new, "let TCP port %s in there while this is tested",
+				port_of(r->secure));
+	else
+		mst_finding_fix(new, "is muster doctor --listen still there, with the certificate "
+				     "of a server?");
+}
+
 static void judge_tls(const struct mst_way_report *r, struct mst_findings *out)
 {
-	char text[200];
+	char text[320];
 
 	if (!r->tls.tried)
 		return;
 	if (r->tls.error != 0) {
-		struct mst_finding *new = say(r, out, MST_FINDING_FAIL, "tls",
-					      "encrypted bytes did not come through");
-		mst_finding_cause(new, "%s", mst_reason_or_errno(&r->tls.why, r->tls.error));
-		mst_finding_fix(new, "is muster doctor --listen still there?");
+		tls_failed(r, out);
 		return;
 	}
 	(void)snprintf(text, sizeof(text),
-		       "TLS 1.3, one connection and one thread: %s to there, %.2g of plain",
-		       rate(r->encrypted_up).text, r->encrypted_up / r->up[0]);
+		       "with TLS 1.3, as gradients travel in a job with certificates: to there %s "
+		       "with 1 connection, %.2g of plain, %s/s with 2, %s/s with 4; from there %s",
+		       rate(r->encrypted_up[0]).text, r->encrypted_up[0] / r->up[0],
+		       mst_bytes_text((uint64_t)r->encrypted_up[1]).text,
+		       mst_bytes_text((uint64_t)r->encrypted_up[2]).text,
+		       rate(r->encrypted_down).text);
 	(void)say(r, out, MST_FINDING_OK, "tls", text);
 }
 
@@ -269,18 +285,19 @@ static void judge_step(const struct mst_way_report *r, const struct mst_doctor_w
 
 	if (!r->rates.tried || r->rates.error != 0)
 		return;
-	up = (double)bytes / r->up[0];
-	down = (double)bytes / r->down;
+	bool encrypted = r->tls.tried && r->tls.error == 0;
+	up = (double)bytes / (encrypted ? r->encrypted_up[0] : r->up[0]);
+	down = (double)bytes / (encrypted ? r->encrypted_down : r->down);
 	both = up + down;
 	if (wish->type_bytes == 4)
 		(void)snprintf(half, sizeof(half), " bf16 halves it;");
 	(void)snprintf(
 		text, sizeof(text),
-		"a gradient of %s takes %s there, and a result %s back: %s a step beside "
+		"a gradient of %s takes %s there, and a result %s back%s: %s a step beside "
 		"what a worker computes.%s --policy local:%d exchanges once in %d steps: %s a "
 		"step",
 		mst_bytes_text(bytes).text, duration(up).text, duration(down).text,
-		duration(both).text, half, LOCAL_STEPS, LOCAL_STEPS,
+		encrypted ? ", encrypted" : "", duration(both).text, half, LOCAL_STEPS, LOCAL_STEPS,
 		duration(both / LOCAL_STEPS).text);
 	(void)say(r, out, MST_FINDING_OK, "step", text);
 	if (wish->workers < 2)
@@ -290,6 +307,30 @@ static void judge_step(const struct mst_way_report *r, const struct mst_doctor_w
 		       "gradients go together",
 		       wish->workers, duration(both * wish->workers).text);
 	(void)say(r, out, MST_FINDING_OK, "step", text);
+}
+
+void mst_doctor_judge_data_port(const struct mst_doctor_tries *tries, struct mst_findings *out)
+{
+	const struct mst_way_step *held = &tries->held;
+	struct mst_finding *new;
+
+	if (!held->tried)
+		return;
+	new = mst_finding_add(out, held->error == 0 ? MST_FINDING_OK : MST_FINDING_FAIL,
+			      "data port", "%" PRIu32 " is %s", tries->data_port,
+			      held->error == 0 ? "free here, and a server may listen there"
+					       : "no port that a server can have here");
+	if (held->error == 0)
+		return;
+	if (held->error != -EADDRINUSE) {
+		mst_finding_cause(new, "%s", mst_reason_or_errno(&held->why, held->error));
+		return;
+	}
+	mst_finding_cause(new, "another process listens there");
+	mst_finding_fix(new,
+			"ss -ltnp 'sport = :%" PRIu32 "' shows which; each server of a host "
+			"needs a --data-port of its own",
+			tries->data_port);
 }
 
 void mst_doctor_judge_way(const struct mst_way_report *r, const struct mst_doctor_facts *f,

@@ -28,6 +28,7 @@ struct mst_write_card {
 struct mst_write_side {
 	const struct mst_transport *transport;
 	struct mst_fabric fabric;
+	struct mst_channels channels; /* needed where the fabric says `encrypted` */
 	struct mst_write_card card;
 };
 

@@ -2,18 +2,16 @@
 /* The end of the test of a way that calls. */
 #include "tools/doctor/way/way.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/transport/called.h"
 #include "tools/doctor/way/rate.h"
 
 #define RATE_NS (500 * MST_MS)    /* for each figure */
@@ -96,6 +94,7 @@ static int greet(struct call *c)
 				     r->address);
 	mst_way_text(card, "host", r->host, sizeof(r->host));
 	mst_way_text(card, "data", r->data, sizeof(r->data));
+	mst_way_text(card, "secure", r->secure, sizeof(r->secure));
 	mst_way_text(card, "rdma", r->rdma, sizeof(r->rdma));
 	r->cores = (uint32_t)mst_way_number(card, "cores", UINT16_MAX, 0);
 	r->send_max = (uint64_t)mst_way_number(card, "send_max", INT64_MAX, 0);
@@ -131,30 +130,19 @@ static bool reach_control(struct call *c, const char *address)
 
 /* ---- the port for data ---- */
 
-/* That port at the address to which the control connection leads; "": it is not known. */
-static void data_beside(const struct call *c, uint16_t port, char *out, size_t len)
+/* A server is at the address that it was called at, first of all. */
+static void fill_host(const struct call *c, char address[MST_ADDRESS_LEN])
 {
-	struct sockaddr_storage at = { 0 };
-	socklen_t at_len = sizeof(at);
-	char host[NI_MAXHOST], address[MST_WAY_TEXT_LEN];
-	int fd = c->s.ops->stream_fd(c->s.stream);
+	char host[MST_CALLED_LEN];
 
-	out[0] = '\0';
-	if (getpeername(fd, (struct sockaddr *)&at, &at_len) != 0 ||
-	    getnameinfo((struct sockaddr *)&at, at_len, host, sizeof(host), NULL, 0,
-			NI_NUMERICHOST) != 0)
-		return;
-	bool v6 = at.ss_family == AF_INET6;
-	(void)snprintf(address, sizeof(address), "%s%.200s%s:%u", v6 ? "[" : "", host,
-		       v6 ? "]" : "", port);
-	mst_way_unmap(address);
-	(void)snprintf(out, len, "%s%s", mst_tcp.prefix, address);
+	mst_called_fill(address, MST_ADDRESS_LEN,
+			mst_called_host(c->s.ops->stream_fd(c->s.stream), host));
 }
 
-static int move(struct call *c, const char *address)
+static int move(struct call *c)
 {
 	struct mst_write_report report;
-	int rc = mst_write_test(&c->side, address, c->own->timeout_ns, &report);
+	int rc = mst_write_test(&c->side, c->r->data, c->own->timeout_ns, &report);
 
 	c->r->moved = (struct mst_way_step){ .tried = true, .error = rc, .why = report.why };
 	c->r->linked = report.linked;
@@ -163,75 +151,74 @@ static int move(struct call *c, const char *address)
 	return rc;
 }
 
-/* As a worker does it; and where that fails, at the address that could be called. */
+/* As a worker does it. */
 static bool reach_data(struct call *c)
 {
 	struct mst_way_report *r = c->r;
-	const char *colon = strrchr(r->data, ':');
-	char beside[MST_WAY_TEXT_LEN + 8];
 
 	if (mst_transport_of(r->data) != &mst_tcp) {
 		r->moved = (struct mst_way_step){ .tried = true, .error = -EPROTO };
 		mst_reason_set(&r->moved.why, "%s names no port for data", r->address);
 		return false;
 	}
-	if (move(c, r->data) == 0)
-		return true;
-	data_beside(c, (uint16_t)strtoul(colon + 1, NULL, 10), beside, sizeof(beside));
-	if (r->linked || beside[0] == '\0' || strcmp(beside, r->data) == 0)
-		return false;
-	struct mst_way_step first = r->moved;
-	if (move(c, beside) != 0) {
-		r->moved = first;
-		return false;
-	}
-	r->detour = first.why;
-	(void)snprintf(r->data, sizeof(r->data), "%s", beside);
-	return true;
+	fill_host(c, r->data);
+	return move(c) == 0;
 }
 
 /* ---- bytes a second ---- */
 
-static void measure(struct call *c)
+/* Where the figures of a measurement go. */
+struct way_rates {
+	struct mst_way_step *step;
+	double *up, *down;
+};
+
+static void measure(struct call *c, const struct mst_write_side *side, const char *address,
+		    struct way_rates *out)
 {
-	struct mst_way_report *r = c->r;
-	struct mst_rate_test test = { .side = &c->side,
-				      .address = r->data,
+	struct mst_rate_test test = { .side = side,
+				      .address = address,
 				      .piece = mst_rate_piece(c->bytes_per_s),
 				      .for_ns = RATE_NS,
 				      .timeout_ns = c->own->timeout_ns };
 	int rc = 0;
 
-	r->rates.tried = true;
+	out->step->tried = true;
 	for (uint32_t i = 0; i < MST_WAY_COUNTS && rc == 0; i++) {
 		test.links = mst_way_count[i];
-		rc = mst_rate_measure(&test, &r->up[i], &r->rates.why);
+		rc = mst_rate_measure(&test, &out->up[i], &out->step->why);
 	}
 	test.links = 1;
 	test.pull = true;
 	if (rc == 0)
-		rc = mst_rate_measure(&test, &r->down, &r->rates.why);
-	r->rates.error = rc;
+		rc = mst_rate_measure(&test, out->down, &out->step->why);
+	out->step->error = rc;
 }
 
-/* As many bytes as take about RATE_NS without encryption. */
-static int pour(struct call *c, struct mst_reason *why)
+static void measure_plain(struct call *c)
 {
-	double want = c->r->up[0] * ((double)RATE_NS / (double)MST_SECOND);
-	int64_t bytes = want < 1e5 ? 100000 : want > 1e9 ? 1000000000 : (int64_t)want;
-	uint64_t began_ns = mst_now_ns();
-	json_t *answer = NULL;
+	struct mst_way_report *r = c->r;
+	struct way_rates rates = { &r->rates, r->up, &r->down };
 
-	c->s.deadline_ns = began_ns + c->own->timeout_ns + 20 * RATE_NS;
-	int rc = mst_way_say(&c->s, json_pack("{s:s, s:I}", "do", "drain", "bytes", bytes), why);
-	if (rc == 0)
-		rc = mst_way_pour(&c->s, (uint64_t)bytes, why);
-	if (rc == 0)
-		rc = mst_way_hear(&c->s, &answer, why);
-	c->r->encrypted_up = (double)bytes /
-			     ((double)(mst_now_ns() - began_ns) / (double)MST_SECOND);
-	json_decref(answer);
-	return rc;
+	measure(c, &c->side, r->data, &rates);
+}
+
+/* Over links that are encrypted as those of a job with certificates are. */
+static void measure_encrypted(struct call *c)
+{
+	struct mst_way_report *r = c->r;
+	struct way_rates rates = { &r->tls, r->encrypted_up, &r->encrypted_down };
+	struct mst_write_side side = c->side;
+
+	if (mst_transport_of(r->secure) != &mst_tcp) {
+		r->tls = (struct mst_way_step){ .tried = true, .error = -EPROTO };
+		mst_reason_set(&r->tls.why, "%s names no port for encrypted data", r->address);
+		return;
+	}
+	fill_host(c, r->secure);
+	side.fabric.encrypted = true;
+	side.channels = mst_channels_of(c->own->own);
+	measure(c, &side, r->secure, &rates);
 }
 
 /* ---- the way back ---- */
@@ -280,6 +267,10 @@ static void call_back(struct call *c, uint16_t port)
 	plain.own = NULL;
 	step->tried = true;
 	step->error = mst_way_peer_open(&plain, port, &back, &step->why);
+	if (step->error == -EADDRINUSE) { /* which a finding of its own tells */
+		plain.fabric.data_port = 0;
+		step->error = mst_way_peer_open(&plain, port, &back, &step->why);
+	}
 	if (step->error != 0)
 		return;
 	ask_back(c, back);
@@ -303,12 +294,10 @@ void mst_way_call(const struct mst_way_end *own, const char *address, uint16_t b
 	struct call c = begin(own, out);
 
 	if (reach_control(&c, address) && reach_data(&c))
-		measure(&c);
-	if (out->rates.tried && out->rates.error == 0 && out->encrypted) {
-		out->tls.tried = true;
-		out->tls.error = pour(&c, &out->tls.why);
-	}
-	if (out->control.error == 0 && out->tls.error == 0)
+		measure_plain(&c);
+	if (out->rates.tried && out->rates.error == 0 && out->encrypted)
+		measure_encrypted(&c);
+	if (out->control.error == 0)
 		call_back(&c, back);
 	if (c.s.stream != NULL)
 		c.s.ops->close(c.s.stream);
@@ -320,7 +309,7 @@ void mst_way_call_back(const struct mst_way_end *own, const char *address, uint1
 	struct call c = begin(own, out);
 
 	if (reach_control(&c, address)) {
-		data_beside(&c, data_port, out->data, sizeof(out->data));
+		(void)snprintf(out->data, sizeof(out->data), "%s*:%u", mst_tcp.prefix, data_port);
 		(void)reach_data(&c);
 	}
 	if (c.s.stream != NULL)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of JSON over a control stream, and bytes of no meaning. */
+/* Lines of JSON over a control stream. */
 #include "tools/doctor/way/way.h"
 
 #include <errno.h>
@@ -13,7 +13,6 @@
 #include "common/base/text.h"
 
 #define LOOK_MS 50u
-#define PIECE 65536u
 
 static int await(struct mst_way_stream *s, short events, struct mst_reason *why)
 {
@@ -138,36 +137,6 @@ int mst_way_hear(struct mst_way_stream *s, json_t **out, struct mst_reason *why)
 			return (int)got;
 		s->has += (size_t)got;
 	}
-}
-
-int mst_way_pour(struct mst_way_stream *s, uint64_t bytes, struct mst_reason *why)
-{
-	static const char piece[PIECE];
-	int rc = 0;
-
-	mst_reason_clear(why);
-	for (uint64_t len = 0; bytes > 0 && rc == 0; bytes -= len) {
-		len = bytes < sizeof(piece) ? bytes : sizeof(piece);
-		rc = send_all(s, piece, len, why);
-	}
-	return rc;
-}
-
-int mst_way_drain(struct mst_way_stream *s, uint64_t bytes, struct mst_reason *why)
-{
-	char piece[PIECE];
-
-	mst_reason_clear(why);
-	bytes -= bytes < s->has ? bytes : s->has; /* the caller waits for an answer after them */
-	s->has = 0;
-	while (bytes > 0) {
-		ssize_t got = receive_some(s, piece, bytes < sizeof(piece) ? bytes : sizeof(piece),
-					   why);
-		if (got < 0)
-			return (int)got;
-		bytes -= (uint64_t)got;
-	}
-	return 0;
 }
 
 void mst_way_text(const json_t *object, const char *key, char *out, size_t len)

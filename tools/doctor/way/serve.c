@@ -32,15 +32,22 @@ struct way_caller {
 	char host[MST_WRITE_NAME_LEN];
 };
 
+/* What is at a port for data. */
+struct way_mover {
+	struct mst_write_peer *data; /* NULL: nothing */
+	bool moves;                  /* there is the thread */
+	pthread_t thread;
+};
+
 struct mst_way_peer {
 	struct mst_way_end own;
 	const struct mst_stream_ops *ops;
 	struct mst_listener *listener;
-	struct mst_write_peer *data;
+	struct way_mover plain, secure;
 	uint16_t port;
 	_Atomic bool stop;
-	bool serves, moves; /* the threads */
-	pthread_t server, mover;
+	bool serves; /* there is the thread */
+	pthread_t server;
 	struct way_caller caller[CALLERS_MAX];
 };
 
@@ -58,7 +65,12 @@ uint16_t mst_way_peer_port(const struct mst_way_peer *p)
 
 uint16_t mst_way_peer_data_port(const struct mst_way_peer *p)
 {
-	return port_in(mst_write_peer_address(p->data));
+	return port_in(mst_write_peer_address(p->plain.data));
+}
+
+uint16_t mst_way_peer_secure_port(const struct mst_way_peer *p)
+{
+	return p->secure.data != NULL ? port_in(mst_write_peer_address(p->secure.data)) : 0;
 }
 
 /* ---- one caller ---- */
@@ -104,14 +116,6 @@ static int call_back(struct way_caller *c, const json_t *ask, struct mst_reason 
 			   why);
 }
 
-static int drain(struct way_caller *c, const json_t *ask, struct mst_reason *why)
-{
-	int64_t bytes = mst_way_number(ask, "bytes", MST_WAY_SINK_MAX, 0);
-	int rc = mst_way_drain(&c->s, (uint64_t)bytes, why);
-
-	return rc != 0 ? rc : mst_way_say(&c->s, json_pack("{s:I}", "drained", bytes), why);
-}
-
 static int greet(struct way_caller *c, struct mst_reason *why)
 {
 	json_t *card = mst_way_card(&c->peer->own), *hello;
@@ -127,7 +131,11 @@ static int greet(struct way_caller *c, struct mst_reason *why)
 		json_decref(card);
 		return rc != 0 ? rc : -ENOMEM;
 	}
-	(void)json_object_set_new(card, "data", json_string(mst_write_peer_address(c->peer->data)));
+	(void)json_object_set_new(card, "data",
+				  json_string(mst_write_peer_address(c->peer->plain.data)));
+	if (c->peer->secure.data != NULL)
+		(void)json_object_set_new(
+			card, "secure", json_string(mst_write_peer_address(c->peer->secure.data)));
 	return mst_way_say(&c->s, card, why);
 }
 
@@ -147,10 +155,7 @@ static void *serve_caller(void *arg)
 		if (rc != 0)
 			break;
 		mst_way_text(ask, "do", what, sizeof(what));
-		if (strcmp(what, "call") == 0)
-			rc = call_back(c, ask, &why);
-		else
-			rc = strcmp(what, "drain") == 0 ? drain(c, ask, &why) : -EPROTO;
+		rc = strcmp(what, "call") == 0 ? call_back(c, ask, &why) : -EPROTO;
 		json_decref(ask);
 	}
 	c->s.ops->close(c->s.stream);
@@ -218,9 +223,9 @@ static void *serve_all(void *arg)
 
 static void *move_data(void *arg)
 {
-	struct mst_way_peer *p = arg;
+	struct way_mover *m = arg;
 
-	mst_write_peer_serve(p->data, MST_NEVER, NULL, NULL);
+	mst_write_peer_serve(m->data, MST_NEVER, NULL, NULL);
 	return NULL;
 }
 
@@ -251,21 +256,62 @@ static int listen_at(struct mst_way_peer *p, uint16_t port, struct mst_reason *w
 					 strerror(-rc));
 }
 
+static int open_mover(struct way_mover *m, const struct mst_write_side *side,
+		      struct mst_reason *why)
+{
+	int rc = mst_write_peer_open(side, &m->data, why);
+
+	if (rc != 0) {
+		m->data = NULL;
+		return rc;
+	}
+	rc = -pthread_create(&m->thread, NULL, move_data, m);
+	m->moves = rc == 0;
+	return rc == 0 ? 0 : mst_reason_fail(why, rc, "no thread: %s", strerror(-rc));
+}
+
+static void close_mover(struct way_mover *m)
+{
+	if (m->moves) {
+		mst_write_peer_stop(m->data);
+		(void)pthread_join(m->thread, NULL);
+	}
+	mst_write_peer_close(m->data);
+}
+
+/* With certificates there is a second port, for links that are encrypted: the next one where the
+ * first was asked for by number, so that a firewall can let it in. */
+static int open_movers(struct mst_way_peer *p, struct mst_reason *why)
+{
+	struct mst_write_side side = { .transport = &mst_tcp, .fabric = p->own.fabric };
+
+	side.fabric.io_threads = 1;
+	int rc = open_mover(&p->plain, &side, why);
+	if (rc != 0 || p->own.own == NULL)
+		return rc;
+	side.channels = mst_channels_of(p->own.own);
+	side.fabric.encrypted = true;
+	if (side.fabric.data_port != 0) /* after the last there is none: 0 */
+		side.fabric.data_port = (uint16_t)(side.fabric.data_port + 1);
+	rc = open_mover(&p->secure, &side, why);
+	if (rc == -EADDRINUSE) {
+		side.fabric.data_port = 0;
+		rc = open_mover(&p->secure, &side, why);
+	}
+	return rc;
+}
+
 static int start(struct mst_way_peer *p, struct mst_reason *why)
 {
-	int rc = -pthread_create(&p->mover, NULL, move_data, p);
+	int rc = -pthread_create(&p->server, NULL, serve_all, p);
 
-	p->moves = rc == 0;
-	if (rc == 0)
-		rc = -pthread_create(&p->server, NULL, serve_all, p);
-	p->serves = p->moves && rc == 0;
+	p->serves = rc == 0;
 	return rc == 0 ? 0 : mst_reason_fail(why, rc, "no thread: %s", strerror(-rc));
 }
 
 int mst_way_peer_open(const struct mst_way_end *own, uint16_t port, struct mst_way_peer **out,
 		      struct mst_reason *why)
 {
-	struct mst_write_side side = { .transport = &mst_tcp, .fabric = own->fabric };
 	struct mst_way_peer *p = calloc(1, sizeof(*p));
 
 	mst_reason_clear(why);
@@ -273,10 +319,12 @@ int mst_way_peer_open(const struct mst_way_end *own, uint16_t port, struct mst_w
 		return -ENOMEM;
 	p->own = *own;
 	p->ops = mst_stream_of(own->own);
-	side.fabric.io_threads = 1;
-	int rc = mst_write_peer_open(&side, &p->data, why);
-	if (rc == 0)
-		rc = listen_at(p, port, why);
+	int rc = open_movers(p, why);
+	if (rc != 0) {
+		mst_way_peer_close(p);
+		return rc;
+	}
+	rc = listen_at(p, port, why);
 	if (rc == -EADDRINUSE && port != 0)
 		rc = listen_at(p, 0, why);
 	if (rc == 0)
@@ -300,11 +348,8 @@ void mst_way_peer_close(struct mst_way_peer *p)
 	for (uint32_t i = 0; i < CALLERS_MAX; i++)
 		if (atomic_load_explicit(&p->caller[i].state, memory_order_acquire) != CALLER_NONE)
 			(void)pthread_join(p->caller[i].thread, NULL);
-	if (p->moves) {
-		mst_write_peer_stop(p->data);
-		(void)pthread_join(p->mover, NULL);
-	}
 	p->ops->unlisten(p->listener);
-	mst_write_peer_close(p->data);
+	close_mover(&p->secure);
+	close_mover(&p->plain);
 	free(p);
 }

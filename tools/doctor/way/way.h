@@ -4,8 +4,9 @@
  *
  * The end that listens has two ports, as a server has: a control port, at which both ends talk in
  * lines of JSON, and a port for data, at which it is the peer of write tests (write.h) over
- * mst_tcp. The end that calls does what a worker does: it connects to both. Then it asks the
- * other end to do the same, so that a firewall that lets calls in on one side alone is found.
+ * mst_tcp. With certificates it has another one, whose links are encrypted. The end that calls does
+ * what a worker does: it connects to both. Then it asks the other end to do the same, so that a
+ * firewall that lets calls in on one side alone is found.
  */
 #ifndef MST_TOOLS_DOCTOR_WAY_WAY_H
 #define MST_TOOLS_DOCTOR_WAY_WAY_H
@@ -37,8 +38,7 @@ void mst_way_unmap(char *address);
 
 #define MST_WAY_LINE 4096u
 #define MST_WAY_GREETING "muster doctor" /* a key of each end's first line; its value is */
-#define MST_WAY_VERSION 1
-#define MST_WAY_SINK_MAX (INT64_C(1) << 32)
+#define MST_WAY_VERSION 2
 
 struct mst_way_stream {
 	const struct mst_stream_ops *ops;
@@ -55,9 +55,6 @@ struct mst_way_stream {
 int mst_way_say(struct mst_way_stream *s, json_t *say, struct mst_reason *why);
 /* Receives a line that is a JSON object. 0; -errno with a sentence. */
 int mst_way_hear(struct mst_way_stream *s, json_t **out, struct mst_reason *why);
-/* @bytes of no meaning. 0; -errno with a sentence. */
-int mst_way_pour(struct mst_way_stream *s, uint64_t bytes, struct mst_reason *why);
-int mst_way_drain(struct mst_way_stream *s, uint64_t bytes, struct mst_reason *why);
 /* A member of the object as a clean text; "" if it has none. */
 void mst_way_text(const json_t *object, const char *key, char *out, size_t len);
 /* As a number; @none if there is none, or it lies outside of 0 .. @max. */
@@ -95,16 +92,16 @@ static const uint32_t mst_way_count[MST_WAY_COUNTS] = { 1, 2, 4 };
 struct mst_way_report {
 	char address[MST_WAY_TEXT_LEN]; /* control port */
 	char host[MST_WRITE_NAME_LEN];  /* as it calls itself */
-	char data[MST_ADDRESS_LEN];     /* of the port for data */
+	char data[MST_ADDRESS_LEN];     /* of the port for data, as a worker dials it */
+	char secure[MST_ADDRESS_LEN];   /* of that for encrypted data; "": none */
 	char rdma[MST_ADDRESS_LEN];     /* "": none */
 	bool encrypted;                 /* the control connection */
 	struct mst_way_step control, moved, rates, tls, back_control, back_data;
-	bool linked;              /* the port for data could be called */
-	struct mst_reason detour; /* why a worker would not have reached it there; "": it would */
-	uint64_t connect_ns;      /* until the control port had accepted */
-	uint64_t round_trip_ns;   /* of a put of 8 bytes, the median */
-	double up[MST_WAY_COUNTS], down;    /* bytes a second; down: of one connection */
-	double encrypted_up;                /* over the control connection */
+	bool linked;                     /* the port for data could be called */
+	uint64_t connect_ns;             /* until the control port had accepted */
+	uint64_t round_trip_ns;          /* of a put of 8 bytes, the median */
+	double up[MST_WAY_COUNTS], down; /* bytes a second; down: of one connection */
+	double encrypted_up[MST_WAY_COUNTS], encrypted_down; /* the same by TLS */
 	uint32_t mtu;                       /* of the path, as the kernel knows it; 0: not known */
 	uint32_t cores;                     /* of the peer */
 	uint64_t send_max, receive_max;     /* of the peer */
@@ -125,10 +122,14 @@ void mst_way_call_back(const struct mst_way_end *own, const char *address, uint1
 json_t *mst_way_card(const struct mst_way_end *own);
 
 /* The end that listens; a thread of its own serves. @port 0: any; a port that is taken is replaced
- * by any other, which mst_way_peer_port() tells. 0; -errno with a sentence. */
+ * by any other, which mst_way_peer_port() tells. The port for data is that of own->fabric, if it
+ * names one, and the next one is for encrypted data, if nobody has it. 0; -EADDRINUSE: somebody has
+ * the port for data; -errno; with a sentence. */
 int mst_way_peer_open(const struct mst_way_end *own, uint16_t port, struct mst_way_peer **out,
 		      struct mst_reason *why);
 void mst_way_peer_close(struct mst_way_peer *p); /* accepts NULL */
 uint16_t mst_way_peer_port(const struct mst_way_peer *p);
 uint16_t mst_way_peer_data_port(const struct mst_way_peer *p);
+/* The port for encrypted data; 0: without certificates there is none. */
+uint16_t mst_way_peer_secure_port(const struct mst_way_peer *p);
 #endif

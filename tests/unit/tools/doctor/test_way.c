@@ -123,7 +123,6 @@ static void a_way_that_is_open_has_all_figures(void)
 	CU_ASSERT_EQUAL(report.control.error, 0);
 	CU_ASSERT_EQUAL(report.moved.error, 0);
 	CU_ASSERT_EQUAL(report.rates.error, 0);
-	CU_ASSERT_STRING_EQUAL(report.detour.text, "");
 	for (uint32_t i = 0; i < MST_WAY_COUNTS; i++)
 		CU_ASSERT_TRUE(report.up[i] > 0);
 	CU_ASSERT_TRUE(report.down > 0);
@@ -215,10 +214,10 @@ static void who_is_no_muster_doctor_is_told_by_what_it_says(void)
 		{ OTHER("\x15\x03\x03\0\2\2\x46", true), -EPROTO, "speaks TLS" },
 		{ OTHER("{\"x\": 1}\n", true), -EPROTO, "the same version" },
 		{ OTHER("{\"muster doctor\": 99}\n", true), -EPROTO, "the same version" },
-		{ OTHER("{\"muster doctor\": \"1\"}\n", true), -EPROTO, "the same version" },
+		{ OTHER("{\"muster doctor\": \"2\"}\n", true), -EPROTO, "the same version" },
 		{ OTHER("{]\n", true), -EPROTO, "no muster doctor" },
 		{ OTHER("[1]\n", true), -EPROTO, "no muster doctor" },
-		{ OTHER("{\"muster doctor\": 1", true), -EPIPE, "has closed the connection" },
+		{ OTHER("{\"muster doctor\": 2", true), -EPIPE, "has closed the connection" },
 		{ OTHER("", true), -EPIPE, "has closed the connection" },
 	};
 
@@ -243,7 +242,7 @@ static void who_says_nothing_is_waited_for_as_long_as_told(void)
 static void who_names_no_port_for_data_is_told(void)
 {
 	struct no_doctor o = OTHER(
-		"{\"muster doctor\":1,\"host\":\"x\",\"data\":\"verbs:1.2.3.4:5\"}\n", true);
+		"{\"muster doctor\":2,\"host\":\"x\",\"data\":\"verbs:1.2.3.4:5\"}\n", true);
 
 	call_other(&o, LONG_NS);
 	CU_ASSERT_EQUAL(report.control.error, 0);
@@ -262,21 +261,57 @@ static void a_long_line_ends_the_talk(void)
 	CU_ASSERT_EQUAL(report.control.error, -EPROTO);
 }
 
-/* A port for data that is elsewhere than the peer says, as with a router that changes addresses. */
-static void data_that_are_reached_elsewhere_only_are_a_detour(void)
+/* Calls an end whose port for data, @at, is that of a peer at 127.0.0.1. */
+static void call_with_data_at(const char *at)
 {
-	char address[MST_WAY_TEXT_LEN], says[200];
+	char address[MST_WAY_TEXT_LEN], says[200], data[100];
 	struct mst_way_peer *peer = begin_peer(address);
 	struct no_doctor o = { .says = says, .hangs_up = true };
 
-	/* Nobody listens at 127.0.0.2: the peer listens at 127.0.0.1 alone. */
+	(void)snprintf(data, sizeof(data), "%s:%u", at, mst_way_peer_data_port(peer));
 	(void)snprintf(says, sizeof(says),
-		       "{\"muster doctor\":1,\"host\":\"x\",\"data\":\"tcp:127.0.0.2:%u\"}\n",
-		       mst_way_peer_data_port(peer));
+		       "{\"muster doctor\":2,\"host\":\"x\",\"data\":\"tcp:%s\"}\n", data);
 	o.len = strlen(says);
 	call_other(&o, LONG_NS);
+	mst_way_peer_close(peer);
+}
+
+static void data_are_dialled_where_the_end_was_called(void)
+{
+	call_with_data_at("*");
 	CU_ASSERT_EQUAL(report.moved.error, 0);
-	CU_ASSERT_PTR_NOT_NULL(strstr(report.detour.text, "nobody listens at 127.0.0.2"));
+	CU_ASSERT_EQUAL(strncmp(report.data, "tcp:127.0.0.1:", 14), 0);
+}
+
+/* As a worker that reaches none of the addresses that a server names. */
+static void data_at_addresses_that_lead_nowhere_are_not_reached(void)
+{
+	call_with_data_at("127.0.0.2");
+	CU_ASSERT_EQUAL(report.moved.error, -ECONNREFUSED);
+	CU_ASSERT_FALSE(report.linked);
+	CU_ASSERT_PTR_NOT_NULL(strstr(report.moved.why.text, "nobody listens at 127.0.0.2"));
+}
+
+/* A server may have it, but not two. */
+static void a_fixed_port_for_data_is_the_one_that_is_asked_for(void)
+{
+	char address[MST_WAY_TEXT_LEN];
+	struct mst_way_peer *peer = begin_peer(address), *other = NULL;
+	uint16_t port = mst_way_peer_data_port(peer);
+	struct mst_reason why;
+
+	mst_way_peer_close(peer);
+	end.fabric.data_port = port;
+	CU_ASSERT_EQUAL_FATAL(mst_way_peer_open(&end, 0, &peer, &why), 0);
+	CU_ASSERT_EQUAL(mst_way_peer_data_port(peer), port);
+	CU_ASSERT_EQUAL(mst_way_peer_open(&end, 0, &other, &why), -EADDRINUSE);
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "is taken at 127.0.0.1:"));
+	/* This end wants the same port, and has another one for the way back. */
+	(void)snprintf(address, sizeof(address), "127.0.0.1:%u", mst_way_peer_port(peer));
+	mst_way_call(&end, address, 0, &report);
+	CU_ASSERT_EQUAL(report.back_control.error, 0);
+	CU_ASSERT_TRUE(report.back_data.tried && report.back_data.error == 0);
+	CU_ASSERT_NOT_EQUAL(report.back_data_port, port);
 	mst_way_peer_close(peer);
 }
 
@@ -319,7 +354,7 @@ static void a_request_that_nobody_knows_ends_the_talk(void)
 {
 	char address[MST_WAY_TEXT_LEN], buffer[MST_WAY_LINE];
 	struct mst_way_peer *peer = begin_peer(address);
-	static const char says[] = "{\"muster doctor\":1}\n{\"do\":\"format\"}\n";
+	static const char says[] = "{\"muster doctor\":2}\n{\"do\":\"format\"}\n";
 	int fd = call_raw(address, says, sizeof(says) - 1);
 	ssize_t got, all = 0;
 
@@ -442,8 +477,9 @@ static void a_port_for_data_that_is_shut_is_told_from_large_packets_that_are_los
 	CU_ASSERT_TRUE(holds("data", MST_FINDING_FAIL, "no gradient may pass here"));
 	CU_ASSERT_PTR_NULL(judged("step"));
 	begin_report();
-	mst_reason_set(&report.detour, "nobody listens at 172.17.0.1:4711");
-	CU_ASSERT_TRUE(holds("detour", MST_FINDING_WARNING, "--data-address"));
+	report.moved.error = -ECONNREFUSED;
+	report.linked = false;
+	CU_ASSERT_TRUE(holds("data", MST_FINDING_FAIL, "--data-address at that end"));
 }
 
 static void a_host_that_cannot_be_called_back_has_no_servers(void)
@@ -477,13 +513,54 @@ static void an_encrypted_way_tells_what_it_costs(void)
 {
 	begin_report();
 	report.encrypted = report.tls.tried = true;
-	report.encrypted_up = 52428800;
+	report.encrypted_up[0] = 52428800;
+	report.encrypted_up[1] = 2 * 52428800;
+	report.encrypted_down = 26214400;
 	CU_ASSERT_TRUE(holds("tls", MST_FINDING_OK,
-			     "50.0 MiB/s (419 Mbit/s) to there, 0.5 of "
-			     "plain"));
+			     "to there 50.0 MiB/s (419 Mbit/s) with 1 connection, 0.5 of plain, "
+			     "100 MiB/s with 2"));
+	CU_ASSERT_TRUE(holds("tls", MST_FINDING_OK, "from there 25.0 MiB/s"));
 	CU_ASSERT_TRUE(holds("control", MST_FINDING_OK, "both ends proven"));
+	/* A job with certificates encrypts. */
+	CU_ASSERT_TRUE(holds("step", MST_FINDING_OK,
+			     "100 MiB takes 2.00 s there, and a result 4.00 s back, encrypted"));
 	report.tls.error = -EPIPE;
 	CU_ASSERT_TRUE(holds("tls", MST_FINDING_FAIL, strerror(EPIPE)));
+	CU_ASSERT_TRUE(holds("step", MST_FINDING_OK, "a result 2.00 s back:"));
+	(void)snprintf(report.secure, sizeof(report.secure), "tcp:10.0.0.2:4712");
+	report.tls.error = -ETIMEDOUT;
+	CU_ASSERT_TRUE(holds("tls", MST_FINDING_WARNING, "let TCP port 4712 in there"));
+}
+
+static void a_data_port_is_told_with_who_has_it(void)
+{
+	static const struct {
+		int error;
+		enum mst_finding_level level;
+		const char *found, *cause, *fix;
+	} row[] = {
+		{ 0, MST_FINDING_OK, "4711 is free here", "", "" },
+		{ -EADDRINUSE, MST_FINDING_FAIL, "4711", "another process",
+		  "ss -ltnp 'sport = :4711'" },
+		{ -EACCES, MST_FINDING_FAIL, "4711", "this user may not", "" },
+	};
+	struct mst_doctor_tries tries = { .data_port = 4711 };
+
+	memset(&doctor_found, 0, sizeof(doctor_found));
+	mst_doctor_judge_data_port(&tries, &doctor_found); /* nobody asked for it */
+	CU_ASSERT_EQUAL(doctor_found.count, 0);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct mst_finding *f = &doctor_found.item[i];
+		tries.held = (struct mst_way_step){ .tried = true, .error = row[i].error };
+		if (row[i].error != 0)
+			mst_reason_set(&tries.held.why, "this user may not listen there");
+		mst_doctor_judge_data_port(&tries, &doctor_found);
+		CU_ASSERT_EQUAL_FATAL(doctor_found.count, i + 1);
+		CU_ASSERT_EQUAL(f->level, row[i].level);
+		CU_ASSERT_PTR_NOT_NULL(strstr(f->found, row[i].found));
+		CU_ASSERT_PTR_NOT_NULL(strstr(f->cause, row[i].cause));
+		CU_ASSERT_PTR_NOT_NULL(strstr(f->fix, row[i].fix));
+	}
 }
 
 static CU_TestInfo cases[] = {
@@ -499,8 +576,11 @@ static CU_TestInfo cases[] = {
 	  who_says_nothing_is_waited_for_as_long_as_told },
 	{ "who names no port for data is told", who_names_no_port_for_data_is_told },
 	{ "a long line ends the talk", a_long_line_ends_the_talk },
-	{ "data that are reached elsewhere only are a detour",
-	  data_that_are_reached_elsewhere_only_are_a_detour },
+	{ "data are dialled where the end was called", data_are_dialled_where_the_end_was_called },
+	{ "data at addresses that lead nowhere are not reached",
+	  data_at_addresses_that_lead_nowhere_are_not_reached },
+	{ "a fixed port for data is the one that is asked for",
+	  a_fixed_port_for_data_is_the_one_that_is_asked_for },
 	{ "a caller that is none is sent away, and honest ones are served",
 	  a_caller_that_is_none_is_sent_away_and_honest_ones_are_served },
 	{ "a request that nobody knows ends the talk", a_request_that_nobody_knows_ends_the_talk },
@@ -515,6 +595,7 @@ static CU_TestInfo cases[] = {
 	{ "several connections are told where they are faster",
 	  several_connections_are_told_where_they_are_faster },
 	{ "an encrypted way tells what it costs", an_encrypted_way_tells_what_it_costs },
+	{ "a data port is told with who has it", a_data_port_is_told_with_who_has_it },
 	CU_TEST_INFO_NULL,
 };
 
