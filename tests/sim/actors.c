@@ -65,6 +65,15 @@ static void end_if_nobody_came(void *ctx, uint64_t unused)
 
 /* ---- workers ---- */
 
+static uint32_t processes_of(uint32_t rank)
+{
+	uint32_t count = 0;
+
+	for (const struct sim_worker *w = actors.worker[rank]; w != NULL; w = w->next)
+		count++;
+	return count;
+}
+
 void actors_enter(uint32_t rank, bool again)
 {
 	struct sim_worker *w = sim_alloc(sizeof(*w));
@@ -78,6 +87,7 @@ void actors_enter(uint32_t rank, bool again)
 	w->manners = &actors.plan->manners[rank];
 	w->comes_again = again;
 	w->process = sim_process_new(name);
+	w->process->host = sim_plan_host_of_worker(actors.plan, rank, processes_of(rank));
 	w->next = actors.worker[rank];
 	actors.worker[rank] = w;
 	sim_spawn(w->process, life_main, w);
@@ -130,6 +140,14 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
 	enum mst_imm_kind kind = mst_imm_kind(put->imm);
 	if (kind != MST_IMM_VERDICT && kind != MST_IMM_GRANT) /* moments of the ledger's */
 		faults_moment((int)w->seen.rank, server, (uint32_t)kind);
+}
+
+static void watch_linked(struct mst_link *connector, struct mst_link *acceptor)
+{
+	const struct sim_worker *w = actors_owner(sim_link_owner(connector));
+
+	if (w != NULL && servers_number(sim_link_owner(acceptor)) == 0)
+		obs_linked(w->seen.rank, !acceptor->ops->maps);
 }
 
 /* From here on what the worker reads may be written over. */
@@ -242,7 +260,8 @@ static bool play_on(const struct sim_plan *plan)
 
 bool actors_play(struct sim_plan *plan)
 {
-	static const struct sim_net_watch watch = { .put = watch_put,
+	static const struct sim_net_watch watch = { .linked = watch_linked,
+						    .put = watch_put,
 						    .spoiled = watch_spoiled,
 						    .detached = watch_detached,
 						    .let_in_again = watch_let_in_again };

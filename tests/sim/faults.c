@@ -93,6 +93,12 @@ static void turn_rogue(struct sim_worker *w, bool scribbles, int at)
 
 /* ---- what happens ---- */
 
+/* A process that shares its host with others does not lose power alone: they would, too. */
+static enum sim_death power_off_of(const struct sim_process *p)
+{
+	return sim_shares_host(p) ? SIM_KILLED : SIM_POWER_OFF;
+}
+
 static void befall_process(const struct sim_fault *f, struct sim_process *p)
 {
 	struct sim_process *peer = f->with != SIM_ALL ? servers_process((uint32_t)f->with) : NULL;
@@ -102,13 +108,13 @@ static void befall_process(const struct sim_fault *f, struct sim_process *p)
 		sim_kill(p, SIM_KILLED);
 		break;
 	case SIM_FAULT_POWER_OFF:
-		sim_kill(p, the_plan->far ? SIM_POWER_OFF : SIM_KILLED);
+		sim_kill(p, power_off_of(p));
 		break;
 	case SIM_FAULT_FREEZE:
 		sim_freeze(p, f->span_ns);
 		break;
 	case SIM_FAULT_STALL:
-		if (the_plan->far)
+		if (the_plan->network != SIM_NEAR)
 			sim_path_stall_between(p, peer, f->span_ns);
 		break;
 	case SIM_FAULT_BREAK:

@@ -113,7 +113,7 @@ static void arrive(struct sim_lane *lane, uint32_t imm)
 	MST_ASSERT(lane->arrived < lane->credits);
 	lane->imm[(lane->first + lane->arrived++) % lane->credits] = imm;
 	if (to->net != NULL)
-		sim_ring(&to->net->wakeup);
+		sim_net_ring(to->net);
 }
 
 uint32_t sim_lane_take_arrival(struct sim_lane *lane)
@@ -220,7 +220,7 @@ static void acknowledge(void *ctx, uint64_t unused)
 		else
 			recycle(lane, e);
 		if (lane->from->net != NULL)
-			sim_ring(&lane->from->net->wakeup);
+			sim_net_ring(lane->from->net);
 	}
 }
 

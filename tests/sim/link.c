@@ -102,7 +102,7 @@ void sim_end_lose(struct sim_end *e, int error, const char *why)
 	sim_lane_sever(e->out, false);
 	if (e->state == SIM_END_LIVE) {
 		e->state = SIM_END_ENDING;
-		sim_ring(&e->net->wakeup);
+		sim_net_ring(e->net);
 	}
 }
 

@@ -354,6 +354,21 @@ static struct sim_listener *find_listener(const char *address)
 	return d;
 }
 
+/* No memory is shared between hosts. */
+static bool is_beyond(const struct sim_net *net, const struct sim_listener *l)
+{
+	return net->net.ops->maps && l != NULL && l->process->host != net->process->host;
+}
+
+int sim_listener_reaches(const char *address, struct mst_reason *why)
+{
+	const struct sim_listener *l = find_listener(address);
+
+	if (l == NULL || l->process->host == sim_self()->host)
+		return 0;
+	return mst_reason_fail(why, -ENOENT, "%s is on another host", l->process->name);
+}
+
 static struct sim_call *call_new(const struct sim_net *net, const struct mst_dial *dial)
 {
 	uint64_t hour_ns = MST_SECOND * 3600;
@@ -398,6 +413,8 @@ int sim_listener_dial(struct mst_net *n, const struct mst_dial *dial, struct mst
 
 	mst_reason_clear(why);
 	rc = check(net, dial, why);
+	if (rc == 0 && is_beyond(net, find_listener(dial->address)))
+		rc = -ECONNREFUSED;
 	if (rc < 0)
 		return rc;
 	struct sim_call *c = call_new(net, dial);

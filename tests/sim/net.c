@@ -8,6 +8,7 @@
 
 #define SLEEP_MAX_NS MST_SECOND /* then look again */
 #define IDLE_POLLS 64u          /* a side that never sleeps returns credits after so many */
+#define FIRST_FD (1 << 24)      /* no kernel gives descriptors of this size */
 
 struct sim_manner sim_manner = SIM_MANNER;
 
@@ -51,6 +52,7 @@ struct sim_nets *sim_nets(void)
 	nets.sessions_end = &nets.sessions;
 	nets.listeners_end = &nets.listeners;
 	nets.calls_end = &nets.calls;
+	nets.last_fd = FIRST_FD;
 	sim_at_death(die);
 	return &nets;
 }
@@ -116,18 +118,22 @@ void sim_links_break(struct sim_process *p, struct sim_process *q)
 static int open_net(const struct mst_transport *ops, const struct mst_net_cfg *cfg,
 		    struct mst_net **out, struct mst_reason *why)
 {
+	struct sim_nets *of = sim_nets();
 	struct sim_net *net;
 
 	mst_reason_clear(why);
 	if (cfg->published_bytes > SIM_BYTES_MAX)
 		return -EINVAL;
 	MST_ASSERT(sim_self() != NULL);
-	(void)sim_nets();
 	net = sim_alloc(sizeof(*net) + (size_t)cfg->links_max * sizeof(struct sim_end *));
 	net->net.ops = ops;
 	net->cfg = *cfg;
 	net->process = sim_self();
-	if (cfg->published_bytes > 0)
+	net->fd = ++of->last_fd;
+	net->next = of->all;
+	of->all = net;
+	net->net.published = cfg->published;
+	if (cfg->published_bytes > 0 && cfg->published == NULL)
 		net->net.published = sim_alloc(cfg->published_bytes + 8);
 	net->net.published_bytes = cfg->published_bytes;
 	*out = &net->net;
@@ -251,7 +257,74 @@ static void net_wake(struct mst_net *n)
 	struct sim_net *net = (struct sim_net *)n;
 
 	net->woken = true;
+	sim_net_ring(net);
+}
+
+/* ---- a fiber that sleeps for several nets ---- */
+
+void sim_net_ring(struct sim_net *net)
+{
 	sim_ring(&net->wakeup);
+	if (net->poller != NULL)
+		sim_ring(net->poller);
+}
+
+static int net_arm(struct mst_net *n)
+{
+	struct sim_net *net = (struct sim_net *)n;
+
+	if (!has_work(net))
+		return_credits(net);
+	net->wakeup.rung = false;
+	return net->fd;
+}
+
+static uint32_t net_links(const struct mst_net *n)
+{
+	return ((const struct sim_net *)n)->link_count;
+}
+
+static bool net_ready(struct mst_net *n)
+{
+	return has_work((const struct sim_net *)n);
+}
+
+static struct sim_net *find_net(int fd)
+{
+	struct sim_net *net = sim_nets()->all;
+
+	while (net != NULL && net->fd != fd)
+		net = net->next;
+	return net;
+}
+
+bool sim_nets_has(int fd)
+{
+	return fd > FIRST_FD;
+}
+
+static int rung_of(const struct pollfd *fds, nfds_t count, struct sim_wakeup *poller)
+{
+	int rung = 0;
+
+	for (nfds_t i = 0; i < count; i++) {
+		struct sim_net *net = find_net(fds[i].fd);
+		MST_ASSERT(net != NULL);
+		rung += net->wakeup.rung;
+		net->poller = poller;
+	}
+	return rung;
+}
+
+int sim_nets_poll(const struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	struct sim_wakeup poller = { 0 };
+
+	sim_preempt();
+	int rung = rung_of(fds, count, &poller);
+	if (rung == 0)
+		(void)sim_wait(&poller, (uint64_t)timeout_ms * MST_MS);
+	return rung_of(fds, count, NULL);
 }
 
 const struct mst_transport sim_near = {
@@ -262,6 +335,7 @@ const struct mst_transport sim_near = {
 	.listener = &sim_near_listener,
 	.net_open = open_near,
 	.net_close = net_close,
+	.reaches = sim_listener_reaches,
 	.dial = sim_listener_dial,
 	.attach = sim_net_attach,
 	.detach = net_detach,
@@ -270,6 +344,9 @@ const struct mst_transport sim_near = {
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
+	.arm = net_arm,
+	.links = net_links,
+	.ready = net_ready,
 	.view = sim_end_view,
 };
 
@@ -289,5 +366,8 @@ const struct mst_transport sim_far = {
 	.poll = net_poll,
 	.wait = net_wait,
 	.wake = net_wake,
+	.arm = net_arm,
+	.links = net_links,
+	.ready = net_ready,
 	.view = sim_end_view,
 };

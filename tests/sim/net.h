@@ -8,6 +8,9 @@
  *              land piece by piece, at any later time, in order on a lane; MST_SENT comes later
  *              still
  *
+ * sim_near reaches processes of its own host alone. A server that offers both has a net of
+ * mst_joint over them: it sleeps in poll(), which seams.c hands to sim_nets_poll().
+ *
  * A lane's inbound region exists until its owner frees the link, and pieces on their way land in it
  * until then, also after detach() of either end: whoever reads it then reads what a late write can
  * do. What is freed is first filled with rubbish, and stays allocated, so that a reader of freed
@@ -21,6 +24,8 @@
  */
 #ifndef MST_TESTS_SIM_NET_H
 #define MST_TESTS_SIM_NET_H
+
+#include <poll.h>
 
 #include "common/transport/transport.h"
 #include "tests/sim/world.h"
@@ -78,6 +83,11 @@ struct sim_net_watch {
 	void (*let_in_again)(void);
 };
 void sim_net_watch(const struct sim_net_watch *watch);
+
+/* As poll(), for descriptors that arm() of these nets has returned. */
+int sim_nets_poll(const struct pollfd *fds, nfds_t count, int timeout_ms);
+/* Is it such a descriptor? */
+bool sim_nets_has(int fd);
 
 /* The process an end belongs to, and the other end (NULL: it was freed). */
 struct sim_process *sim_link_owner(const struct mst_link *link);

@@ -159,7 +159,10 @@ struct sim_net {
 	struct mst_net_cfg cfg;
 	struct sim_process *process;
 	struct sim_wakeup wakeup;
+	struct sim_wakeup *poller; /* of a fiber that sleeps for several nets; NULL: none does */
+	int fd;                    /* that arm() returns */
 	bool woken;
+	struct sim_net *next;
 	uint32_t first, link_count, idle_polls;
 	struct sim_end *link[];
 };
@@ -169,6 +172,8 @@ struct sim_nets {
 	uint64_t world;
 	uint32_t numbers;  /* given to listeners and sessions */
 	uint64_t arrivals; /* at listeners */
+	struct sim_net *all;
+	int last_fd;
 	struct sim_session *sessions, **sessions_end;
 	struct sim_listener *listeners, **listeners_end;
 	struct sim_call *calls, **calls_end;
@@ -177,6 +182,8 @@ struct sim_nets {
 struct sim_nets *sim_nets(void);
 const struct sim_net_watch *sim_nets_watch(void);
 
+/* Ends the sleep of who waits for this net. */
+void sim_net_ring(struct sim_net *net);
 /* When does the path between these two move again? 0: it does. @q may be NULL: nobody. */
 uint64_t sim_path_free_at(const struct sim_process *p, const struct sim_process *q);
 int sim_net_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why);
@@ -184,6 +191,8 @@ int sim_net_attach(struct mst_net *net, struct mst_link *link, struct mst_reason
 /* ---- listener.c ---- */
 
 extern const struct mst_link_listener_ops sim_near_listener, sim_far_listener;
+/* Is the listener of this address on the host of the process that runs? */
+int sim_listener_reaches(const char *address, struct mst_reason *why);
 int sim_listener_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
 		      struct mst_reason *why);
 void sim_listeners_die(struct sim_process *p);

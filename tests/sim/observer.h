@@ -80,6 +80,8 @@ float obs_start_value(uint32_t rank, uint64_t i);
 /* It has begun to break the rules: only others are held against what they do from now on. */
 void obs_turns_rogue(struct obs_worker *w);
 void obs_dies(const struct obs_worker *w);
+/* A process of this rank has a link with the leader. @far: over a transport that maps no memory. */
+void obs_linked(uint32_t rank, bool far);
 /* Its header goes out: seen on the link by net.h's watch. */
 void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_lane_header *header);
 /* What it was sending has changed. */

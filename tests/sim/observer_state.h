@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the observer's files share: observer.c, decisions.c, told.c. Nobody else includes this. */
+/* What the observer's files share, from observer.c to readers.c. Nobody else includes this. */
 #ifndef MST_TESTS_SIM_OBSERVER_STATE_H
 #define MST_TESTS_SIM_OBSERVER_STATE_H
 
@@ -63,6 +63,11 @@ struct obs_session {
 	bool waited;        /* it has had an outcome since the last of them */
 	bool heard;         /* it has had one at all */
 	uint64_t died_ns;   /* its process has; 0: it lives */
+	/* readers.c */
+	bool far;        /* its link with the leader does not map memory */
+	uint64_t reads;  /* the version that it was last given in place, and one more; 0: none */
+	uint64_t copies; /* the answer that is copied or sent to it; 0: none is ... */
+	uint32_t copied; /* ... set: by these servers all of it was */
 	enum obs_slot_state slot[MST_SLOTS_MAX];
 	uint64_t spent_by[MST_SLOTS_MAX]; /* seq; 0: given up */
 	/* Sets of servers: that were told of what is in the slot; that have granted it anew. */
@@ -110,6 +115,8 @@ struct obs_state {
 	uint64_t opened_ns, first_count_at_ns, collecting_ns;
 	bool collecting;      /* all are asked to hand in */
 	uint32_t early_voids; /* how often all have passed for no reason */
+
+	bool far[SIM_WORKERS_MAX]; /* by rank: the newest link with the leader */
 
 	uint64_t allocations;          /* when the second version was committed */
 	uint64_t buffer_version[1024]; /* and one more; 0: none */
@@ -172,6 +179,17 @@ void obs_check_quorum(void);
 void obs_check_timer(void);
 void obs_goes_on(const struct mst_decision *d, const struct mst_record *record);
 void obs_orders(const struct obs_worker *w, const struct muster_outcome *out);
+
+/* ---- readers.c ---- */
+
+void obs_readers_event(struct obs_session *s, const struct mst_ledger_event *ev);
+/* It asks, and so has got what was copied or sent to it. */
+void obs_readers_ask(struct obs_session *s);
+void obs_readers_answered(struct obs_session *s, const struct mst_decision *d);
+/* Does a shard copy a version to anybody? A commit may wait for that, and for nothing else. */
+bool obs_shards_copy(void);
+/* May its ask wait for a buffer? Only if it is far, and while others hold buffers for long. */
+bool obs_may_lack_room(const struct obs_session *s);
 
 struct obs_session *obs_find(uint32_t rank, uint32_t incarnation);
 struct expect_item *obs_item(const struct obs_session *s, uint64_t seq);

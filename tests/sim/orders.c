@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/sim/observer_state.h"
+#include "tests/sim/servers.h"
 #include "tests/sim/world.h"
 
 #define ORDERS_FIRST 256u
@@ -144,9 +145,9 @@ static bool ends_it(enum sim_fault_kind kind)
 }
 
 /* Does it lose a server and close no connection, so that only silence says so? */
-static bool is_unheard(enum sim_fault_kind kind)
+static bool is_unheard(enum sim_fault_kind kind, const struct sim_process *p)
 {
-	return kind == SIM_FAULT_CUT || (kind == SIM_FAULT_POWER_OFF && obs.plan->far);
+	return kind == SIM_FAULT_CUT || (kind == SIM_FAULT_POWER_OFF && !sim_shares_host(p));
 }
 
 void obs_server_hit(const struct sim_fault *f, bool lives)
@@ -157,7 +158,7 @@ void obs_server_hit(const struct sim_fault *f, bool lives)
 	if (!lives || obs.plan->servers == 1)
 		return;
 	obs.server_hit |= 1u << server;
-	obs.lost_unheard |= is_unheard(f->kind);
+	obs.lost_unheard |= is_unheard(f->kind, servers_process(server));
 	if (ends_it(f->kind) && obs.lost_ns == 0 && has_started()) {
 		obs.lost_ns = sim_now();
 		obs.stays_ns = f->kind == SIM_FAULT_STOP && server > 0 ? FOLLOWER_STAYS_NS : 0;

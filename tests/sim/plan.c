@@ -387,16 +387,15 @@ static void draw_trainers(struct sim_plan *p)
 		p->manners[rank].trains = chance(&r, 0.7);
 }
 
-void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
+bool sim_plan_make(uint64_t seed, const char *network, struct sim_plan *p)
 {
 	struct mst_rand r;
 
 	memset(p, 0, sizeof(*p));
 	p->seed = seed;
 	mst_rand_seed(&r, ~seed);
-	p->far = chance(&r, 0.5);
-	if (transport != NULL)
-		p->far = strcmp(transport, "far") == 0;
+	if (!sim_plan_draw_network(&r, network, p))
+		return false;
 	draw_job(&r, p);
 	draw_manners(&r, p);
 	draw_keepers(p);
@@ -408,4 +407,6 @@ void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *p)
 	draw_trainers(p);
 	draw_evaluators(p);
 	sim_plan_draw_saves(p);
+	sim_plan_draw_hosts(p);
+	return true;
 }

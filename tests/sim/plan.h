@@ -17,6 +17,7 @@
 #define SIM_SERVERS_MAX 3u
 #define SIM_COMMITS_MAX 255u
 #define SIM_ALL (-1)
+#define SIM_HOSTS 8u /* that a rank may change between */
 /* At which a job with a share of samples ends; it makes fewer. */
 #define SIM_SAMPLES 1e7
 /* Parameters of the optimiser LAMB. */
@@ -44,6 +45,13 @@ static inline uint32_t sim_server_of_target(int target)
 {
 	return (uint32_t)(SIM_SERVER - target);
 }
+
+/* What the links of a world go over. */
+enum sim_network {
+	SIM_NEAR,  /* sim_near: all processes are on one host */
+	SIM_FAR,   /* sim_far: each process has a host of its own */
+	SIM_MIXED, /* both: who is on the same host as all servers is near, and others are far */
+};
 
 enum sim_fault_kind {
 	SIM_FAULT_KILL,      /* the process dies, its kernel tells */
@@ -117,6 +125,9 @@ struct sim_manners {
 	bool registers;        /* it computes in registered memory of its own, and lends it */
 	bool into;             /* results go to memory of its own */
 	bool trains;           /* it has muster_train() go round */
+	/* MIXED: bit by bit, is the first process of this rank on a host of its own, the second,
+	 * and so on? After the last bit it begins anew. */
+	uint32_t apart;
 };
 
 /* How versions are saved, and to what disk. */
@@ -137,7 +148,7 @@ struct sim_saves {
 
 struct sim_plan {
 	uint64_t seed;
-	bool far;
+	enum sim_network network;
 	uint32_t workers;
 	char policy[32], optimizer[96];
 	bool adaptive;        /* the policy chooses the quorum of its rule, */
@@ -162,7 +173,8 @@ struct sim_plan {
 	uint64_t elems;
 	uint32_t servers, weight[SIM_SERVERS_MAX];
 	uint64_t server_comes_ns[SIM_SERVERS_MAX];
-	uint32_t shards;                         /* of each server */
+	bool server_apart[SIM_SERVERS_MAX]; /* MIXED: that server is not on the leader's host */
+	uint32_t shards;                    /* of each server */
 	uint32_t group, buffers, history, slots; /* slots 0: auto */
 	uint64_t commits;
 	uint64_t lease_ns, patience_ns, join_ns;
@@ -180,8 +192,13 @@ static inline uint64_t sim_plan_server_lease_ns(const struct sim_plan *p)
 	return 3 * p->lease_ns;
 }
 
-/* @transport: "near", "far", or NULL: either. */
-void sim_plan_make(uint64_t seed, const char *transport, struct sim_plan *out);
+/* @network: "near", "far", "mixed", or NULL: any. Return: there is such a network. */
+bool sim_plan_make(uint64_t seed, const char *network, struct sim_plan *out);
+const char *sim_network_name(enum sim_network network);
+/* The host that a server is on; and the one that a process of this rank is on, before which so many
+ * of the rank were there. No two ranks have the same host, but for the leader's. */
+uint32_t sim_plan_host_of_server(const struct sim_plan *p, uint32_t server);
+uint32_t sim_plan_host_of_worker(const struct sim_plan *p, uint32_t rank, uint32_t before);
 /* What follows from the seed of how versions are saved. */
 void sim_plan_draw_saves(struct sim_plan *p);
 /* The job that goes on, in which nothing goes wrong. */

@@ -21,6 +21,11 @@ static inline bool chance(struct mst_rand *r, double probability)
 	return mst_rand_unit(r) < probability;
 }
 
+/* plan_hosts.c: over which networks links go. @network: as for sim_plan_make(). Return: there is
+ * such a network. */
+bool sim_plan_draw_network(struct mst_rand *r, const char *network, struct sim_plan *p);
+void sim_plan_draw_hosts(struct sim_plan *p);
+
 /* plan_faults.c: how many servers there are, and what goes wrong. */
 void sim_plan_draw_faults(struct mst_rand *r, struct sim_plan *p);
 void sim_plan_add_fault(struct sim_plan *p, const struct sim_fault *f);

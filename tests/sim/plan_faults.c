@@ -244,7 +244,7 @@ static void draw_quiet_loss(struct sim_plan *p)
 	struct mst_rand r;
 
 	mst_rand_seed(&r, p->seed ^ UINT64_C(0x7175696574));
-	if (!p->far || p->workers > 6 || !chance(&r, 0.05))
+	if (p->network != SIM_FAR || p->workers > 6 || !chance(&r, 0.05))
 		return;
 	struct sim_fault f = { .kind = SIM_FAULT_DAWDLE, .with = SIM_ALL };
 	f.when = (struct sim_trigger){ .moment = SIM_MOMENT_COMMIT,

@@ -112,6 +112,33 @@ static void print_servers(const struct sim_plan *p, FILE *out)
 	fprintf(out, "\n");
 }
 
+/* "nfn": the first process of the rank is near, the second far, the third near. */
+static void print_apart(uint32_t apart, FILE *out)
+{
+	for (uint32_t i = 0; i < SIM_HOSTS; i++)
+		fputc(apart >> i & 1 ? 'f' : 'n', out);
+}
+
+/* Servers that are apart have no near workers. */
+static void print_hosts(const struct sim_plan *p, FILE *out)
+{
+	bool apart = false;
+
+	for (uint32_t k = 1; k < p->servers && p->network == SIM_MIXED; k++) {
+		if (p->server_apart[k])
+			fprintf(out, "  follower %" PRIu32 " has a host of its own\n", k);
+		apart |= p->server_apart[k];
+	}
+	if (p->network != SIM_MIXED || apart)
+		return;
+	fprintf(out, "  near and far processes by rank:");
+	for (uint32_t rank = 0; rank < p->workers; rank++) {
+		fputc(' ', out);
+		print_apart(p->manners[rank].apart, out);
+	}
+	fputc('\n', out);
+}
+
 static void print_rates(const struct sim_plan *p, FILE *out)
 {
 	if (p->distance > 0)
@@ -147,11 +174,12 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 		p->owner == MUSTER_WORKERS_OWN ? "" : ", ",
 		p->owner == MUSTER_WORKERS_OWN ? "" : p->optimizer, p->elems,
 		p->type == MUSTER_F32 ? "f32" : "bf16", p->shards, p->tensors,
-		p->far ? "far" : "near", p->commits, ms(p->lease_ns), ms(p->patience_ns),
+		sim_network_name(p->network), p->commits, ms(p->lease_ns), ms(p->patience_ns),
 		ms(p->join_ns), p->buffers, p->history, p->group,
 		sim_late_start_name(p->rule.late_start), p->slow_network ? ", slow network" : "",
 		p->slow_server ? ", slow server" : "");
 	print_servers(p, out);
+	print_hosts(p, out);
 	print_rates(p, out);
 	print_saves(&p->saves, out);
 	for (uint32_t i = 0; i < p->fault_count; i++)

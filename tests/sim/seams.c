@@ -3,14 +3,16 @@
  * What the server and the client would take from the operating system, and in a simulated world get
  * from it: the linker is told to wrap these. What they are when no world runs is the real thing.
  */
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "client/session/control.h"
 #include "client/session/heartbeat.h"
-#include "client/session/network_choice.h"
+#include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/rand.h"
@@ -35,8 +37,12 @@ void __wrap_mst_sleep_ns(uint64_t ns);
 pid_t __real_getpid(void);
 pid_t __wrap_getpid(void);
 int __wrap_mst_rand_secret(void *out, unsigned len);
-int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-				   const struct mst_transport **out, struct mst_reason *why);
+const struct mst_transport *__wrap_mst_transport_at(uint32_t index);
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap___poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t bytes);
+int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *ev);
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *ev);
 int __wrap_mst_origins_own(const struct mst_fabric *fabric, struct mst_origins *out);
 void __wrap_mst_control_sleep(struct mst_control *c, int wakeup, uint64_t until_ns);
 int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out);
@@ -102,16 +108,33 @@ void __wrap_mst_log(enum mst_log_level level, const char *fmt, ...)
 
 /* ---- transports and streams ---- */
 
-int __wrap_mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *welcome,
-				   const struct mst_transport **out, struct mst_reason *why)
+/* A worker may use them all. */
+const struct mst_transport *__wrap_mst_transport_at(uint32_t index)
 {
-	const char *address = welcome->server[0].address;
+	static const struct mst_transport *const all[] = { &sim_near, &sim_far };
 
-	(void)c;
-	(void)why;
-	*out = strncmp(address, sim_near.prefix, strlen(sim_near.prefix)) == 0 ? &sim_near
-									       : &sim_far;
-	return 0;
+	return index < sizeof(all) / sizeof(all[0]) ? all[index] : NULL;
+}
+
+/* A server sleeps here that waits for links of several networks. */
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	if (count > 0 && sim_nets_has(fds[0].fd))
+		return sim_nets_poll(fds, count, timeout_ms);
+	return __real_poll(fds, count, timeout_ms);
+}
+
+/* What poll() is where the compiler checks sizes (_FORTIFY_SOURCE). */
+int __wrap___poll_chk(struct pollfd *fds, nfds_t count, int timeout_ms, size_t bytes)
+{
+	MST_ASSERT(count <= bytes / sizeof(*fds));
+	return __wrap_poll(fds, count, timeout_ms);
+}
+
+/* A listener of this world has no descriptor. */
+int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *ev)
+{
+	return fd >= 0 ? __real_epoll_ctl(epoll, op, fd, ev) : 0;
 }
 
 int __wrap_mst_origins_own(const struct mst_fabric *fabric, struct mst_origins *out)

@@ -219,6 +219,7 @@ static void set_options(struct sim_server *s, const struct sim_plan *p)
 	set(s, "join-timeout", "%" PRIu64 "ms", p->join_ns / MST_MS);
 	set(s, "chunk", "4K");
 	set(s, "shards", "%" PRIu32, p->shards);
+	set(s, "spin-yields", "0"); /* to nobody: a fiber has the processor until it sleeps */
 	set(s, "memory", "1G");
 	set(s, "force", "true");
 	rc = mst_server_options_check(&s->options, &why);
@@ -271,12 +272,15 @@ static void serve(struct sim_server *s)
 
 static void run_server(struct sim_server *s)
 {
-	static const struct mst_networks near = { 1, { &sim_near }, false },
-					 far = { 1, { &sim_far }, false };
+	static const struct mst_networks networks[] = {
+		[SIM_NEAR] = { 1, { &sim_near }, false },
+		[SIM_FAR] = { 1, { &sim_far }, false },
+		[SIM_MIXED] = { 2, { &sim_near, &sim_far }, false },
+	};
 	struct mst_plane_cfg cfg = { .options = &s->options,
 				     .stream = &sim_stream,
 				     .archive = archives_of(s->number, s->process),
-				     .networks = the_plan->far ? &far : &near };
+				     .networks = &networks[the_plan->network] };
 	struct mst_reason why;
 
 	if (s->number > 0)
@@ -318,6 +322,7 @@ void servers_begin(const struct sim_plan *plan)
 			(void)snprintf(name, sizeof(name), "follower %" PRIu32, k);
 		s->number = k;
 		s->process = sim_process_new(name);
+		s->process->host = sim_plan_host_of_server(plan, k);
 		set_options(s, plan);
 		sim_spawn(s->process, control_main, s);
 	}

@@ -2,7 +2,7 @@
 /*
  * Lives worlds through, one for each seed, and holds each against what muster promises.
  *
- *   test_sim [--seeds FIRST[-LAST]] [--transport near|far] [--jobs N]
+ *   test_sim [--seeds FIRST[-LAST]] [--transport near|far|mixed] [--jobs N]
  *            [--with KIND@WHO] [--without FAULT,FAULT...] [--commits N] [--plan] [--trace]
  *            [--short]
  *
@@ -60,7 +60,7 @@ struct variant {
 
 static void make_plan(const struct variant *v, struct sim_plan *plan)
 {
-	sim_plan_make(v->seed, opt.transport, plan);
+	(void)sim_plan_make(v->seed, opt.transport, plan); /* checked */
 	for (uint32_t i = 0; i < plan->fault_count; i++)
 		plan->fault[i].left_out = v->without >> i & 1;
 	if (v->commits != 0)
@@ -281,10 +281,10 @@ static int live_all(void)
 
 static void usage(void)
 {
-	fprintf(stderr, "usage: test_sim [--seeds FIRST[-LAST]] [--transport near|far] [--jobs N]\n"
-			"                [--with KIND@rank|leader|follower] [--without FAULT,...] "
-			"[--commits N]\n"
-			"                [--plan] [--trace] [--short]\n");
+	fprintf(stderr, "usage: test_sim [--seeds FIRST[-LAST]] [--transport near|far|mixed]\n"
+			"                [--jobs N] [--with KIND@rank|leader|follower] "
+			"[--without FAULT,...]\n"
+			"                [--commits N] [--plan] [--trace] [--short]\n");
 	exit(EXIT_USAGE);
 }
 
@@ -321,6 +321,7 @@ static void read_options(int argc, char **argv)
 		{ "plan", 0, NULL, 'p' },  { "trace", 0, NULL, 'T' },
 		{ "short", 0, NULL, 'S' }, { NULL, 0, NULL, 0 },
 	};
+	static struct sim_plan plan;
 	int o;
 
 	while ((o = getopt_long(argc, argv, "", longs, NULL)) != -1) {
@@ -356,7 +357,8 @@ static void read_options(int argc, char **argv)
 			usage();
 		}
 	}
-	if (optind != argc || opt.jobs == 0 || opt.jobs > JOBS_MAX)
+	if (optind != argc || opt.jobs == 0 || opt.jobs > JOBS_MAX ||
+	    !sim_plan_make(opt.first, opt.transport, &plan))
 		usage();
 }
 

@@ -206,11 +206,12 @@ static void of_session(struct obs_session *s, const struct mst_ledger_event *ev)
 		joins(s);
 		break;
 	case MST_EV_START:
-		s->start_called = s->asks = true;
+		s->start_called = true;
+		obs_readers_ask(s);
 		joins(s);
 		break;
 	case MST_EV_ASK:
-		s->asks = true;
+		obs_readers_ask(s);
 		break;
 	case MST_EV_LEAVE:
 		s->leaves = true;
@@ -247,6 +248,8 @@ void obs_event(const struct mst_ledger_event *ev, uint64_t now_ns)
 		return;
 	}
 	struct obs_session *s = obs_find(ev->who.rank, ev->who.incarnation);
+	if (s != NULL && s->live)
+		obs_readers_event(s, ev);
 	if (s != NULL && s->live && !s->rogue && ev->who.incarnation > 0)
 		of_session(s, ev);
 }
@@ -268,7 +271,7 @@ void obs_regranted(const struct mst_decision *d)
 		return;
 	s->judged = item->seq;
 	if (item->asks) {
-		s->asks = true;
+		obs_readers_ask(s);
 		s->late = item->verdict == MUSTER_LATE;
 	}
 	if (!item->pass)
@@ -551,6 +554,7 @@ void obs_goes_on(const struct mst_decision *d, const struct mst_record *record)
 	if (judges && s->wanted && s->wanted_of == d->answer.version &&
 	    d->answer.version == obs.commits && !obs.collecting)
 		obs_violated("rank %" PRIu32 " goes on, and is still asked to hand in", s->rank);
+	obs_readers_answered(s, d);
 	s->asks = s->late = false;
 	s->given = d->answer.version;
 	s->grows = s->given <= obs.commits && is_until_asked(&obs.step_rule[s->given]);
@@ -572,7 +576,8 @@ static void check_asks(const struct obs_view *v)
 	uint32_t held = 0;
 
 	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
-		if (!s->live || !s->rostered || !s->asks || s->judged != s->headers)
+		if (!s->live || !s->rostered || !s->asks || s->judged != s->headers ||
+		    obs_may_lack_room(s))
 			continue;
 		if (is_parked_wrongly(s))
 			obs_violated("rank %" PRIu32
@@ -586,9 +591,9 @@ static void check_asks(const struct obs_view *v)
 			     held, obs.commits + 1);
 }
 
-/* The ledger has nothing more to decide before the next event. Copies that are made or sent may
- * hold the buffer of a commit, or of an answer; over a transport that maps memory only the first,
- * over the other one only the second. */
+/* The ledger has nothing more to decide before the next event. Copies that shards make may hold the
+ * buffer of a commit. What is sent, and what is read in place, may hold that of an answer to a far
+ * worker. */
 void obs_settled(void)
 {
 	obs_returned();
@@ -610,11 +615,11 @@ void obs_settled(void)
 	bool due = obs.open_count > 0 && obs.open_count >= needed(&v);
 	/* A distance is one of versions that are made. */
 	bool waits = obs.plan->distance > 0 && obs.applied != obs.commits;
-	if (due && obs.plan->far && !waits)
+	if (due && !obs_shards_copy() && !waits)
 		obs_violated("version %" PRIu64 " has all that it needs, and is not committed",
 			     obs.commits + 1);
 	check_all_asked();
 	check_all_called();
-	if (!due && !obs.plan->far)
+	if (!due)
 		check_asks(&v);
 }

@@ -14,6 +14,7 @@
 struct listener_stage {
 	const struct mst_transport *t;
 	bool host_dies, dialer_dies;
+	bool beyond; /* the dialer is on another host */
 	enum sim_death how;
 	uint64_t window_ns; /* within so long of the dialling */
 	uint64_t stall_ns;  /* before it */
@@ -21,7 +22,8 @@ struct listener_stage {
 	struct sim_process *host, *dialer;
 	struct mst_net *host_net;
 	char address[MST_ADDRESS_LEN];
-	int dialled; /* what dial() came to */
+	int reached; /* what reaches() came to */
+	int dialled; /* and dial() */
 	uint64_t took_ns;
 	bool let_in, lost; /* at the host */
 	bool dialer_lost;
@@ -100,6 +102,7 @@ static void dialer_main(void *arg)
 	struct mst_dial dial = { .address = s->address,
 				 .lanes = { 64, 64, 4, 4 },
 				 .timeout_ns = 10 * MST_SECOND };
+	s->reached = s->t->reaches != NULL ? s->t->reaches(s->address, UT_UNREAD) : 0;
 	uint64_t begin_ns = sim_now();
 	s->dialled = s->t->dial(net, &dial, &link, UT_UNREAD);
 	s->took_ns = sim_now() - begin_ns;
@@ -115,6 +118,7 @@ static void play(uint64_t seed, struct listener_stage *s)
 	sim_begin(seed);
 	s->host = sim_process_new("host");
 	s->dialer = sim_process_new("dialer");
+	s->dialer->host = s->beyond;
 	sim_spawn(s->host, host_main, s);
 	sim_spawn(s->dialer, dialer_main, s);
 	sim_run(sim_now() + LONG_NS);
@@ -196,6 +200,18 @@ static void near_knows_no_path(void)
 	CU_ASSERT(s.took_ns < sim_manner.give_up_ns);
 }
 
+static void near_reaches_its_own_host_alone(void)
+{
+	for (int i = 0; i < 4; i++) {
+		struct listener_stage s = { .t = both[i % 2], .beyond = i / 2 > 0 };
+		bool refuses = s.beyond && s.t->maps;
+		play(1, &s);
+		CU_ASSERT_EQUAL(s.reached, refuses ? -ENOENT : 0);
+		CU_ASSERT_EQUAL(s.dialled, refuses ? -ECONNREFUSED : 0);
+		CU_ASSERT_EQUAL(s.let_in, !refuses);
+	}
+}
+
 static CU_TestInfo cases[] = {
 	{ "a dialer that dies is lost, or never seen", dialer_that_dies_is_lost_or_never_seen },
 	{ "a host that is killed refuses, or is lost", host_that_is_killed_refuses_or_is_lost },
@@ -203,6 +219,7 @@ static CU_TestInfo cases[] = {
 	{ "a short stall delays a dial", short_stall_delays_a_dial },
 	{ "a long stall ends a dial", long_stall_ends_a_dial },
 	{ "near, there is no path to stall", near_knows_no_path },
+	{ "near reaches its own host alone", near_reaches_its_own_host_alone },
 	CU_TEST_INFO_NULL,
 };
 

@@ -552,6 +552,57 @@ static void same_seed_same_world(void)
 	}
 }
 
+/* ---- several nets ---- */
+
+/* Sleeps for the acceptor's net and for another of the same process. */
+static bool polls_both(struct net_stage *s, struct mst_net *other, int timeout_ms)
+{
+	struct pollfd fds[] = { { .fd = s->t->arm(other), .events = POLLIN },
+				{ .fd = s->t->arm(s->a_net), .events = POLLIN } };
+
+	CU_ASSERT(sim_nets_has(fds[0].fd) && sim_nets_has(fds[1].fd));
+	if (s->t->ready(s->a_net) || s->t->ready(other))
+		return true;
+	return sim_nets_poll(fds, 2, timeout_ms) > 0;
+}
+
+/* A put comes, then nothing, then a wake of the other net, and last the peer goes. */
+static void sleeps_for_two(struct net_stage *s)
+{
+	struct mst_net_cfg cfg = { .links_max = 1 };
+	struct mst_net *other;
+
+	MST_ASSERT(s->t->net_open(&cfg, &other, UT_UNREAD) == 0);
+	CU_ASSERT_EQUAL(s->t->links(s->a_net), 1);
+	CU_ASSERT_EQUAL(s->t->links(other), 0);
+	uint64_t began_ns = sim_now();
+	CU_ASSERT_TRUE(polls_both(s, other, 10000));
+	CU_ASSERT(sim_now() - began_ns < MST_SECOND);
+	CU_ASSERT_TRUE(hears(s->a_net, MST_ARRIVED, 0));
+	(void)s->t->wait(s->a_net, 0);
+	CU_ASSERT_FALSE(polls_both(s, other, 20));
+	s->t->wake(other);
+	CU_ASSERT_TRUE(polls_both(s, other, 10000));
+	(void)s->t->wait(other, 0);
+	CU_ASSERT_TRUE(polls_both(s, other, 10000));
+	CU_ASSERT_TRUE(hears(s->a_net, MST_LOST, 0));
+	CU_ASSERT(sim_now() - began_ns < 3 * MST_SECOND);
+	s->t->net_close(other);
+}
+
+static void puts_and_goes_later(struct net_stage *s)
+{
+	sim_sleep(100 * MST_MS);
+	CU_ASSERT(put_word(s->c_link, 1) >= 0);
+	sim_sleep(MST_SECOND);
+}
+
+static void one_sleep_is_for_several_nets(void)
+{
+	play_over(&sim_near, sleeps_for_two, puts_and_goes_later);
+	play_over(&sim_far, sleeps_for_two, puts_and_goes_later);
+}
+
 static CU_TestInfo cases[] = {
 	{ "pieces land after detach, until the inbound region is freed",
 	  pieces_land_until_the_inbound_is_freed },
@@ -569,6 +620,7 @@ static CU_TestInfo cases[] = {
 	{ "nor does it by its views", views_of_a_ghost_reach_nobody },
 	{ "nor does it afar", ghost_reaches_nobody_afar },
 	{ "a frozen process is written to", frozen_process_is_written_to },
+	{ "one sleep is for several nets", one_sleep_is_for_several_nets },
 	{ "same seed, same world; another seed, another", same_seed_same_world },
 	CU_TEST_INFO_NULL,
 };

@@ -227,6 +227,9 @@ void obs_error(const struct obs_worker *w, const char *call, int error, const ch
 		obs_violated("rank %" PRIu32 ": %s: the server ends, and the job has not ended yet",
 			     w->rank, call);
 	bool too_late = obs.finished && strcmp(call, "open") == 0;
+	/* Servers stay for so long, and a slow link may take longer to bring all versions. */
+	too_late |= error == -ENOTCONN && obs.finished &&
+		    sim_now() - obs.finished_ns > obs.plan->patience_ns;
 	if (!excused && !sim_plan_servers_hold(obs.plan)) {
 		excused = obs.plan->servers == 1 || sim_plan_hits(obs.plan, SIM_SERVER) ||
 			  (obs.server_hit != 0 && obs_names_cause(reason));

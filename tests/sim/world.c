@@ -355,6 +355,14 @@ struct sim_process *sim_process_new(const char *name)
 	return p;
 }
 
+bool sim_shares_host(const struct sim_process *p)
+{
+	for (const struct sim_process *other = sim.processes; other != NULL; other = other->next)
+		if (other != p && other->host == p->host)
+			return true;
+	return false;
+}
+
 struct sim_process *sim_self(void)
 {
 	return sim.running != NULL ? sim.running->process : NULL;

@@ -67,6 +67,8 @@ struct sim_wakeup {
 struct sim_process {
 	char name[24];
 	uint32_t id;
+	/* The owner's to set before the process runs. Processes of one host share memory. */
+	uint32_t host;
 	/* A dead process runs on as a ghost until its mains return, because their memory is to be
 	 * freed: nothing it does reaches anybody, whatever it waits for does not come, its clock
 	 * runs ahead as it waits. */
@@ -81,6 +83,8 @@ struct sim_process {
 };
 
 struct sim_process *sim_process_new(const char *name);
+/* Is another process on its host, or was one? */
+bool sim_shares_host(const struct sim_process *p);
 /* The process whose fiber runs; NULL: none does. */
 struct sim_process *sim_self(void);
 
