@@ -172,15 +172,17 @@ static void check_record(const struct mst_record *r)
 			     r->version);
 }
 
-/* The ledger waits for a missing rank so long, and no longer. Where ranks contribute as often as
- * they like no rank is missing. */
+/* The ledger waits for a missing rank so long, and no longer. Who was held has not been waited for:
+ * when patience is over it begins, and has as long. Where ranks contribute as often as they like no
+ * rank is missing. */
 static void check_patience(void)
 {
 	uint64_t most_ns = obs.plan->patience_ns + obs.plan->lease_ns + SLACK_NS;
 
 	if (obs_repeats())
 		return;
-
+	if (obs.held)
+		most_ns += obs.plan->patience_ns;
 	for (uint32_t i = 0; i < obs.plan->fault_count; i++) {
 		const struct sim_fault *f = &obs.plan->fault[i];
 		if (!f->left_out && sim_target_is_server(f->target) && sim_fault_is_felt(f->kind))

@@ -106,6 +106,7 @@ struct obs_state {
 	bool answers_event; /* nothing but a change of rule was asked for since */
 	bool ever_changed, ever_rested;
 	bool lowered;       /* the open step needs fewer than at first */
+	bool held;          /* some that were late to the open step were held */
 	uint64_t all_since; /* steps of versions before may be of another rule */
 	bool started, settling;
 	/* The leader's ledger has been told to stop: and which version is the last one then. */

@@ -144,6 +144,7 @@ void obs_next_step(void)
 	bool waits = obs.rule.release == MST_RELEASE_COMMIT && obs.rule.quorum == 0 &&
 		     obs.rule.grace_ns == 0;
 
+	obs.held = false;
 	obs.policy_due = obs.rule_changes;
 	if (obs.rule_changes) {
 		obs_outliers_change(&obs.rule, &obs.next_rule);
@@ -585,6 +586,7 @@ static void check_asks(const struct obs_view *v)
 				     s->rank);
 		held += is_missing(s);
 	}
+	obs.held |= held > 0;
 	if (!obs_repeats() && held > 0 && obs.open_count + v->missing - held < needed(v))
 		obs_violated("%" PRIu32 " that were late are held, though version %" PRIu64
 			     " needs one of them",
