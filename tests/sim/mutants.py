@@ -7,7 +7,8 @@ A simulation that finds nothing proves little until it has found what is known t
 mutant replaces a piece of source by another, or several ("also") where one promise is kept in
 several places; a piece must occur exactly once, so that a mutant whose target has changed is
 noticed. A mutant that only worlds with a certain fault can show names it ("with"), and is sought in
-those. A mutant that no world can show names a policy ("histories"), and is sought in histories of
+those; one that only near and far workers together show names their worlds ("transport"). A mutant
+that no world can show names a policy ("histories"), and is sought in histories of
 unit.ledger_random under this policy. The world or history that has caught a mutant ("first") is
 tried before all others, because a search from world 1 on takes most of the time; --rewrite and
 --markdown search from world 1 on, and --rewrite notes which world it was.
@@ -130,6 +131,8 @@ def live_through(program, mutant, seeds, jobs):
     if "histories" in mutant:
         return replay(program, mutant, seeds)
     command = [str(program), "--seeds", seeds, "--jobs", str(jobs), "--short"]
+    if "transport" in mutant:
+        command += ["--transport", mutant["transport"]]
     if "with" in mutant:
         command += ["--with", mutant["with"]]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -204,7 +207,8 @@ def main():
             if caught:
                 firsts[mutant["name"]] = int(caught["seed"])
             if args.markdown:
-                those = f", of those with {mutant['with']}" if "with" in mutant else ""
+                those = f" that are {mutant['transport']}" if "transport" in mutant else ""
+                those += f", of those with {mutant['with']}" if "with" in mutant else ""
                 if "histories" in mutant:
                     those = f" histories of {mutant['histories']}"
                 print(f"| {mutant['name']} | {mutant['what']} | {worlds}{those} | {seen} |",
