@@ -19,11 +19,10 @@
 #include "common/transport/stream.h"
 
 #define MST_CHANNEL_SOCKETS_MAX 8u
-/* Callers at a listener that have not proven who they are, and as many that have and are not
- * accepted yet: at most. Each costs a descriptor, and 200 KiB of memory once its first byte has
- * come. */
+/* At most so many callers of a listener prove who they are, and at most as many more have and wait
+ * to be accepted. Each costs a descriptor, and 200 KiB of memory once its first byte has come. */
 #define MST_CHANNEL_CALLERS_MAX 64u
-/* Descriptors of a listener, beside its sockets. */
+/* Descriptors of a listener, beside its sockets: three of its thread, and those of callers. */
 #define MST_CHANNEL_DESCRIPTORS (3u + 2u * MST_CHANNEL_CALLERS_MAX)
 
 /* Bytes of its connection that a channel may have read and not given yet: less than that. */

@@ -21,7 +21,7 @@ static void net_close(struct mst_net *n)
 
 	if (net == NULL)
 		return;
-	/* The first is the last: what it publishes is sent by the others. */
+	/* The first part is closed last: the others send what it has published. */
 	while (net->count > 0) {
 		struct mst_net *part = net->part[--net->count];
 		part->ops->net_close(part);
@@ -30,7 +30,7 @@ static void net_close(struct mst_net *n)
 	free(net);
 }
 
-/* Opens the part of one network, over the memory that is published already. */
+/* Opens the part of one network. It sends from what the first part has published. */
 static int open_part(struct mst_joint_net *net, const struct mst_transport *of,
 		     struct mst_reason *why)
 {
@@ -42,7 +42,8 @@ static int open_part(struct mst_joint_net *net, const struct mst_transport *of,
 	return rc;
 }
 
-/* Opens as many as there are. @why: of those that do not open. Return: 0, or what the last said. */
+/* Opens all networks, or as many as open if they are optional. @why: of those that do not. Return:
+ * 0, or the error of the last of them. */
 static int open_parts(struct mst_joint_net *net, struct mst_reason *why)
 {
 	struct mst_reason one;

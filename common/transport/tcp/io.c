@@ -153,8 +153,8 @@ static bool is_stood_in_for(struct mst_tcp_io *io)
 	return polled && mst_now_ns() >= io->kept_ns;
 }
 
-/* Until it is called. The longer the net's thread has done the work, the longer it may have been
- * away before that is noticed. */
+/* Sleeps until the io is called, or for rest_ns, which grows while the net's thread does the work:
+ * for so long that thread may have stopped polling before this one notices. */
 static void rest(struct mst_tcp_io *io)
 {
 	struct pollfd pfd = { .fd = io->notify_fd, .events = POLLIN };

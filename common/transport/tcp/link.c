@@ -14,8 +14,8 @@
 #include "common/base/clock.h"
 #include "common/transport/tcp/tcp.h"
 
-/* So long a link that is detached waits for a peer that takes what was put before. A kernel may let
- * its acknowledgement wait for 40 ms, though it has everything: for that nobody waits. */
+/* How long a link that is detached waits until the peer's kernel has what was put before. It may
+ * have everything, and acknowledge it 40 ms later: for that nobody waits. */
 #define FAREWELL_NS (5 * MST_MS)
 
 /* ---- the io's half ---- */

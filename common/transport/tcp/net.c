@@ -193,7 +193,8 @@ static void net_disown(struct mst_net *n)
 
 /* ---- looking ---- */
 
-/* The last io is the own one, or of the only thread, or of one of several. */
+/* The io that this thread may step: the net's own, or the only thread's. Where there are several
+ * threads it is one of theirs, and mst_tcp_io_step() leaves it alone. */
 static struct mst_tcp_io *last_io(struct mst_tcp_net *net)
 {
 	return &net->io[net->io_count - 1];

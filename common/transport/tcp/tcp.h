@@ -151,8 +151,8 @@ struct mst_tcp_in {
 	struct mst_tcp_frame frame;
 	size_t done;
 	uint32_t wake_at;  /* bytes that the kernel tells of, at least; 0: of each */
-	uint64_t arrived;  /* immediates */
-	uint64_t credited; /* of this end's, as the peer has said last */
+	uint64_t arrived;  /* immediates of the peer */
+	uint64_t credited; /* immediates of this end that the peer has polled, as it says */
 };
 
 /* Receives what there is, of a bounded length. 0: nothing more for now; 1: there may be more;
@@ -183,8 +183,8 @@ struct mst_tcp_out {
 	uint64_t number[MST_TCP_PARTS]; /* of the write that ends with this part; 0: none does */
 	bool report[MST_TCP_PARTS];
 	uint32_t at, count; /* parts: sent, and composed */
-	uint64_t notified;  /* immediates */
-	uint64_t told;      /* of the peer's, by the last credit */
+	uint64_t notified;  /* immediates of this end */
+	uint64_t told;      /* immediates of the peer that were polled, as the last credit says */
 	uint64_t urged;     /* urgent puts of which the word is composed */
 };
 
@@ -212,7 +212,7 @@ struct mst_tcp_net;
 
 struct mst_tcp_io {
 	struct mst_tcp_net *net;
-	int epoll;     /* of the links, and of */
+	int epoll;     /* watches the links, and notify_fd */
 	int notify_fd; /* an eventfd that ends a sleep */
 	bool own;      /* the net's thread takes the steps */
 	bool shared;   /* whoever has time does: the net's thread while it polls, else the io's */
@@ -224,9 +224,10 @@ struct mst_tcp_io {
 	_Atomic bool stop, asleep;
 	_Atomic bool called; /* there is something to send */
 	bool news;           /* for the net's thread */
-	uint64_t polls;      /* of the net, as its own thread saw them last */
-	uint64_t rest_ns, kept_ns;
-	uint64_t looked_ns;
+	uint64_t polls;      /* that the net had counted when the io's thread looked last */
+	uint64_t rest_ns;    /* how long the io's thread rests before it looks again */
+	uint64_t kept_ns;    /* until then the io's thread keeps the work, whoever polls */
+	uint64_t looked_ns;  /* when it was last looked whether peers are alive */
 	uint32_t link_count;
 	struct mst_tcp_link **links;
 };
@@ -235,6 +236,8 @@ struct mst_tcp_io {
 int mst_tcp_io_open(struct mst_tcp_io *io, struct mst_tcp_net *net, bool own,
 		    struct mst_reason *why);
 void mst_tcp_io_close(struct mst_tcp_io *io); /* of zeroed, too; there are no links */
+/* In a child of fork(): closes what it has inherited; from now on there are no links and no
+ * thread. */
 void mst_tcp_io_disown(struct mst_tcp_io *io);
 /* From now on the io has the link. 0 or -errno. */
 int mst_tcp_io_add(struct mst_tcp_io *io, struct mst_tcp_link *l);
@@ -305,6 +308,7 @@ struct mst_tcp_link_cfg {
 /* An end without its connection. 0, or -ENOMEM with a sentence. */
 int mst_tcp_link_new(struct mst_tcp_net *net, const struct mst_tcp_link_cfg *cfg,
 		     struct mst_tcp_link **out, struct mst_reason *why);
+/* As transport.h has them. */
 void mst_tcp_link_free(struct mst_link *link);
 int mst_tcp_link_view(struct mst_link *link, enum mst_view what, size_t offset, size_t bytes,
 		      void *at);
@@ -318,6 +322,7 @@ void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns);
 
 /* The net's thread: takes in what the io has told, of a LIVE link. */
 void mst_tcp_link_gather(struct mst_tcp_link *l);
+/* The net's thread: takes that in, and makes events of it, @max at most. Return: how many. */
 int mst_tcp_link_poll(struct mst_tcp_link *l, struct mst_net_event *ev, int max);
 /* Before it is detached, and when no io has it any more: what was put goes out, for a short while,
  * and what comes is dropped. */
@@ -385,12 +390,13 @@ struct mst_tcp_net {
 void mst_tcp_net_wake(struct mst_net *net);
 /* Wakes the net's thread if it sleeps. Any thread. */
 void mst_tcp_net_notify(struct mst_tcp_net *net);
+/* As transport.h has them. */
 int mst_tcp_attach(struct mst_net *net, struct mst_link *link, struct mst_reason *why);
 int mst_tcp_dial(struct mst_net *net, const struct mst_dial *dial, struct mst_link **out,
 		 struct mst_reason *why);
 
 extern const struct mst_link_listener_ops mst_tcp_listener;
-/* With those of a port that is held. */
+/* That a listener has at most, with its callers and with those of a port that is held. */
 uint32_t mst_tcp_listener_descriptors(const struct mst_fabric *fabric);
 
 #endif
