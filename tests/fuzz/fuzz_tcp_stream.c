@@ -135,11 +135,9 @@ static void stage_open(struct stage *s, struct fuzz_input *in)
 	s->apart = (struct mst_region){ .base = s->elsewhere, .bytes = sizeof(s->elsewhere) };
 	cfg.export.at = fuzz_next(in) * 8u;
 	cfg.export.bytes = fuzz_next(in) * 8u;
-	if (cfg.export.bytes > 0 &&
-	    mst_region_may_export(
-		    &(struct mst_export){ &s->apart, cfg.export.at, 0, cfg.export.bytes },
-		    cfg.lanes.down_bytes))
-		cfg.export.region = &s->apart;
+	cfg.export.region = &s->apart;
+	if (cfg.export.bytes == 0 || !mst_region_may_export(&cfg.export, cfg.lanes.down_bytes))
+		cfg.export = (struct mst_export){ 0 };
 	MST_ASSERT(mst_tcp_link_new(&s->net, &cfg, &s->link, &why) == 0);
 	s->link->conn.channel = &channel;
 	s->link->conn.stream = (struct mst_stream *)&s->piece;
