@@ -111,6 +111,54 @@ def data_port(job):
     return host, int(port)
 
 
+def prove_at(job, role, where):
+    """A connection that has proven the role, for bytes of any kind."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # certificates name none
+    context.load_verify_locations(f"{job.keys}/ca.pem")
+    context.load_cert_chain(f"{job.keys}/{role}.pem", f"{job.keys}/{role}.key")
+    return context.wrap_socket(where)
+
+
+HALF_OPEN_AT_DATA = 40  # of the 64 that there is room for
+
+
+@contextlib.contextmanager
+def half_open_at_the_data_port(job):
+    """Callers that stop within the handshake, each after some bytes, and stay."""
+    half = [socket.create_connection(data_port(job), timeout=HANG_S)
+            for _ in range(HALF_OPEN_AT_DATA)]
+    for i, s in enumerate(half):
+        s.sendall(b"\x16\x03\x01\x02\x00\x01"[:i % 7])
+    yield
+    for s in half:
+        s.close()
+
+
+def unproven_at_the_data_port(a, job):
+    """A caller that proves nothing is named with its address, and why. These lines and those of
+    strangers_at_the_data_port() are as many as a data port has in ten seconds."""
+    follower, port = job.follower[0], ":".join(map(str, data_port(job)))
+    other = make_keys(a, job.path("other"))
+    for name, words, reason in (
+            ("without a certificate", [], "shows no certificate"),
+            ("with one that has expired", forge(job, job.path("old"), 9), "has expired"),
+            ("with one of another authority",
+             ["-cert", f"{other}/worker.pem", "-key", f"{other}/worker.key"],
+             "is not from the authority")):
+        openssl("s_client", "-connect", port, "-CAfile", f"{job.keys}/ca.pem", *words, text="Q\n")
+        line = re.compile(rf"warn musterd: 127\.0\.0\.1:\d+ .*{reason}")
+        check(f"one {name} is not let in: {reason}",
+              until(lambda r=line: r.search(follower.said()), HANG_S))
+    with contextlib.suppress(OSError), \
+            prove_at(job, "worker", socket.create_connection(data_port(job), HANG_S)) as s:
+        s.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        read_all(s)
+    line = re.compile(r"127\.0\.0\.1:\d+ sent something else than a hello to the data port tcp:")
+    check("one that proves itself and says nonsense is sent away",
+          until(lambda: line.search(follower.said()), HANG_S))
+
+
 def strangers_at_the_data_port(job):
     """One that sends plain bytes is told why it is not let in, and so is a certificate that may
     only look on."""
@@ -122,12 +170,8 @@ def strangers_at_the_data_port(job):
               magic == b"mtcp" and error == -errno.EKEYREJECTED)
     check("the log says it, too", until(
         lambda: "does not speak TLS at the data port" in follower.said(), HANG_S))
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False
-    context.load_verify_locations(f"{job.keys}/ca.pem")
-    context.load_cert_chain(f"{job.keys}/observer.pem", f"{job.keys}/observer.key")
     with contextlib.suppress(ssl.SSLError), \
-            context.wrap_socket(socket.create_connection(data_port(job), timeout=HANG_S)) as s:
+            prove_at(job, "observer", socket.create_connection(data_port(job), HANG_S)) as s:
         s.recv(1)
     check("one that may only look on is not let in", until(
         lambda: "which has observer and may send no gradients" in follower.said(), HANG_S))
@@ -138,14 +182,18 @@ def job_over_tcp(a, privacy, *more):
     with Job(a, "-n", "3", "--servers", "2", "--transport", "tcp", *more) as job:
         job.elems = 9001
         job.join("--transport", "tcp")
-        for rank in range(3):
-            job.member(rank, *job.ended_by(0))
-        job.begin()
+        job.member(0, *job.ended_by(0))
+        with contextlib.ExitStack() as meanwhile:
+            if privacy != "not encrypted":
+                meanwhile.enter_context(half_open_at_the_data_port(job))
+                unproven_at_the_data_port(a, job)
+                strangers_at_the_data_port(job)
+            for rank in (1, 2):
+                job.member(rank, *job.ended_by(0))
+            job.begin()
         for server in job.server, job.follower[0]:
             check(f"each server says that its data are {privacy}", until(
                 lambda s=server: f"travel over TCP, {privacy}\n" in s.said(), HANG_S))
-        if privacy != "not encrypted":
-            strangers_at_the_data_port(job)
         job.end_job()
         check("all workers end well", job.codes(HANG_S) == [0, 0, 0])
         check("so does the server", job.server.end(HANG_S)[0] == 0)
@@ -153,7 +201,8 @@ def job_over_tcp(a, privacy, *more):
 
 
 def gradients_over_tcp(a):
-    """They are encrypted, and who has no certificate for them comes to nothing."""
+    """They are encrypted, and who has no certificate for them comes to nothing, and keeps nobody
+    out."""
     job_over_tcp(a, "encrypted (TLS 1.3)")
 
 
@@ -480,12 +529,7 @@ def read_all(s):
 
 
 def prove(job, role):
-    """A connection that has proven the role, for bytes of any kind."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname = False  # certificates name none
-    context.load_verify_locations(f"{job.keys}/ca.pem")
-    context.load_cert_chain(f"{job.keys}/{role}.pem", f"{job.keys}/{role}.key")
-    return context.wrap_socket(job.server.connect())
+    return prove_at(job, role, job.server.connect())
 
 
 def answer(job, role, message):

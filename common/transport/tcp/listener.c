@@ -143,12 +143,17 @@ static void tell_version(const struct tcp_caller *c)
 }
 
 /* It is told the same, and may not be able to say it. */
-static void tell_tls(struct tcp_listener *listener, const struct tcp_caller *c)
+static void tell_stranger(struct tcp_listener *listener, const struct tcp_caller *c)
 {
 	char peer[MST_ENDPOINT_TEXT_LEN];
 
-	if (listener->port.secure == NULL && c->has > 0 && c->text[0] == TLS_HANDSHAKE &&
-	    mst_ratelimit_pass(&listener->warnings, mst_now_ns()))
+	if (c->has == 0 || !mst_ratelimit_pass(&listener->warnings, mst_now_ns()))
+		return;
+	if (listener->port.secure != NULL || c->text[0] != TLS_HANDSHAKE)
+		mst_warn("%s sent something else than a hello to the data port %s: it is no muster",
+			 mst_endpoint_text(&c->at.any, peer),
+			 listener->listener.address);
+	else
 		mst_warn("%s speaks TLS at the data port %s, which is plain: start both ends with "
 			 "certificates (--tls-ca, --tls-cert, --tls-key), and this server without "
 			 "--data-tls off",
@@ -165,7 +170,7 @@ static int read_hello(struct tcp_listener *listener, struct tcp_caller *c)
 		return (int)got;
 	c->has += (size_t)got;
 	if (got == 0 || !mst_tcp_hello_begins(c->text, c->has)) {
-		tell_tls(listener, c);
+		tell_stranger(listener, c);
 		return -EPROTO;
 	}
 	if (c->has < sizeof(c->text))
