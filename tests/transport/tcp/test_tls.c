@@ -363,6 +363,94 @@ static void keys_are_changed_under_way(void)
 	mst_tls_records_of_key = UINT64_C(1) << 24;
 }
 
+/* ---- streams that are cut ---- */
+
+#define STREAM_BYTES (2 * MST_TCP_FRAME_BYTES + 8)
+
+/* A word of equal bytes at 8, and a notice. */
+static void compose(uint8_t byte, uint8_t out[STREAM_BYTES])
+{
+	struct mst_tcp_frame word = { .kind = MST_TCP_WRITE, .offset = 8, .length = 8 };
+	struct mst_tcp_frame notice = { .kind = MST_TCP_NOTIFY, .imm = byte };
+
+	mst_tcp_frame_encode(&word, out);
+	memset(out + MST_TCP_FRAME_BYTES, byte, 8);
+	mst_tcp_frame_encode(&notice, out + MST_TCP_FRAME_BYTES + 8);
+}
+
+static uint64_t word_of(const struct mst_link *link)
+{
+	/* Relaxed: nothing is read besides. */
+	return atomic_load_explicit((_Atomic uint64_t *)link->inbound + 1, memory_order_relaxed);
+}
+
+static uint64_t word_from(size_t byte)
+{
+	return byte % 256 * UINT64_C(0x0101010101010101);
+}
+
+/* The word is that of before, or the new one, which ends with so many bytes of the stream. */
+static void look_at_word(struct encounter *e, size_t byte, size_t has)
+{
+	struct mst_net_event ev;
+	bool whole = has >= MST_TCP_FRAME_BYTES + 8;
+
+	for (int i = 0; i < 2; i++) /* some have not been read before the second */
+		CU_ASSERT_EQUAL(poll_for(e->net[0], &ev, 1, MST_MS / 4), 0);
+	uint64_t seen = word_of(e->link[0]);
+	CU_ASSERT(seen == word_from(byte - 1) || (whole && seen == word_from(byte)));
+}
+
+static void look_at_the_end(struct encounter *e, size_t byte)
+{
+	struct mst_net_event ev = next_event(e->net[0]);
+
+	CU_ASSERT(ev.kind == MST_ARRIVED && ev.imm == byte % 256);
+	CU_ASSERT_EQUAL(word_of(e->link[0]), word_from(byte));
+}
+
+static void encrypt(struct mst_tls_state *s, const uint8_t *from, size_t bytes)
+{
+	size_t done;
+
+	CU_ASSERT_EQUAL(SSL_write_ex(s->ssl, from, bytes, &done), 1);
+	CU_ASSERT_EQUAL(done, bytes);
+}
+
+/* Records end anywhere in the stream, and what comes to the other end ends anywhere in a record. */
+static void a_stream_that_pauses_anywhere_shows_no_torn_word(void)
+{
+	uint8_t text[STREAM_BYTES];
+	struct encounter e;
+	size_t byte = 0;
+
+	if (io_threads > 0) /* whose stream it is then */
+		return;
+	encounter_open(&e, server(), worker());
+	CU_ASSERT_EQUAL_FATAL(meet(&e), 0);
+	struct mst_tls_state *s = mst_tls_state_of(((struct mst_tcp_link *)e.link[1])->conn.stream);
+	for (size_t cut = 1; cut < sizeof(text); cut++) {
+		compose((uint8_t)++byte, text);
+		encrypt(s, text, cut);
+		CU_ASSERT_EQUAL(mst_tls_wire_flush(&s->wire), 0);
+		look_at_word(&e, byte, cut);
+		encrypt(s, text + cut, sizeof(text) - cut);
+		CU_ASSERT_EQUAL(mst_tls_wire_flush(&s->wire), 0);
+		look_at_the_end(&e, byte);
+	}
+	for (size_t cut = 1, all = 2; cut < all; cut++) {
+		compose((uint8_t)++byte, text);
+		encrypt(s, text, sizeof(text));
+		all = s->wire.out_end;
+		CU_ASSERT_EQUAL(mst_plain.send(s->wire.below, s->wire.out, cut), (ssize_t)cut);
+		s->wire.out_at = cut;
+		look_at_word(&e, byte, 0);
+		CU_ASSERT_EQUAL(mst_tls_wire_flush(&s->wire), 0);
+		look_at_the_end(&e, byte);
+	}
+	encounter_close(&e);
+}
+
 /* The library has read it with the last bytes, so that the descriptor tells of nothing. */
 static void an_end_that_comes_with_the_last_bytes_is_noticed(void)
 {
@@ -455,6 +543,8 @@ static CU_TestInfo cases[] = {
 	{ "a link that is detached ends with that word",
 	  a_link_that_is_detached_ends_with_that_word },
 	{ "keys are changed under way", keys_are_changed_under_way },
+	{ "a stream that pauses anywhere shows no torn word",
+	  a_stream_that_pauses_anywhere_shows_no_torn_word },
 	{ "an end that comes with the last bytes is noticed",
 	  an_end_that_comes_with_the_last_bytes_is_noticed },
 	{ "key changes without end end the link", key_changes_without_end_end_the_link },
