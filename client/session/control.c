@@ -257,7 +257,10 @@ static void refuse(struct mst_control *c, uint32_t protocol, const struct mst_un
 		     "the same release on both sides",
 		     c->cfg.server, protocol, MST_PROTOCOL);
 	else
-		fail(c, -EPROTO, "what answers at %s is no muster server, or sent a broken message",
+		fail(c, -EPROTO,
+		     "what answers at %s is no muster server, or sent a broken message: is that "
+		     "the address of a server, and not of another program or a proxy "
+		     "(MUSTER_SERVER)?",
 		     c->cfg.server);
 }
 

@@ -11,6 +11,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/host/limits.h"
 #include "common/host/tasks.h"
 #include "common/transport/called.h"
 #include "common/transport/origins.h"
@@ -50,16 +51,26 @@ static const char *whose_address(const struct mst_settings *settings, char *out,
 	return out;
 }
 
+/* About a server that has not answered: a silent host is another matter than one where nobody
+ * listens. */
+static const char *what_to_do(int error)
+{
+	if (error == -ETIMEDOUT || error == -EHOSTUNREACH || error == -ENETUNREACH)
+		return "is its host up, is there a way to it, and does a firewall drop this port? "
+		       "(muster doctor --peer HOST tries the way)";
+	return "start one with musterd or muster run, or set MUSTER_SERVER";
+}
+
 /* Says once that nobody is there yet: a minute without a word looks like a program that hangs. */
 static void tell_waiting(const struct mst_client_session *s, uint64_t *tell_ns, const char *from,
-			 const char *why)
+			 int error, const struct mst_reason *why)
 {
 	if (mst_left_ns(*tell_ns) > 0)
 		return;
 	*tell_ns = MST_NEVER;
-	mst_warn("job \"%s\": no server answers at %s%s (%s): trying again, for %.3g s in all; "
-		 "start one with musterd or muster run, or set MUSTER_SERVER",
-		 s->settings->job, s->settings->server, from, why, seconds(s->settings->join_ns));
+	mst_warn("job \"%s\": no server answers at %s%s (%s): trying again, for %.3g s in all; %s",
+		 s->settings->job, s->settings->server, from, mst_reason_or_errno(why, error),
+		 seconds(s->settings->join_ns), what_to_do(error));
 }
 
 /* Tries until the deadline, because the server may be started later than its workers. */
@@ -76,15 +87,13 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 	/* An address that swallows calls is told of in time, too. */
 	left = left < TELL_NS ? left : TELL_NS;
 	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 && may_come_later(rc)) {
-		tell_waiting(s, &tell_ns, from, mst_reason_or_errno(&proof.why, rc));
+		tell_waiting(s, &tell_ns, from, rc, &proof.why);
 		left = mst_left_ns(deadline_ns);
 		if (left == 0)
 			return mst_reason_fail(s->failure, -ETIMEDOUT,
-					       "no server answered at %s%s within %.1f s (%s): "
-					       "start one with musterd or muster run, or set "
-					       "MUSTER_SERVER",
+					       "no server answered at %s%s within %.1f s (%s): %s",
 					       server, from, seconds(s->settings->join_ns),
-					       mst_reason_or_errno(&proof.why, rc));
+					       mst_reason_or_errno(&proof.why, rc), what_to_do(rc));
 		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
 		left = mst_left_ns(deadline_ns);
 	}
@@ -408,7 +417,8 @@ int mst_client_session_beat(struct mst_client_session *s)
 	int rc = mst_heartbeat_new(s->control, &s->heartbeat);
 	if (rc != 0)
 		return mst_reason_fail(s->failure, rc, "cannot start the heartbeat's thread: %s",
-				       mst_host_tasks_failed(rc, &cause));
+				       rc == -EAGAIN ? mst_host_tasks_failed(rc, &cause)
+						     : mst_limit_failed(rc, 0, &cause));
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/host/descriptors.h"
 #include "common/host/limits.h"
 #include "common/transport/tcp/tcp.h"
@@ -22,7 +23,8 @@
 /* How often, and in which time, a listener is called again that has hung up in the handshake. */
 #define RETRIES 20u
 #define RETRY_NS (100 * MST_MS)
-#define LOOK_MS 50 /* between two looks whether the link is wanted */
+#define LOOK_MS 50               /* between two looks whether the link is wanted */
+#define TELL_NS (5 * MST_SECOND) /* a peer that says nothing for longer is told of */
 
 struct tcp_attempt {
 	struct mst_tcp_net *net;
@@ -34,6 +36,8 @@ struct tcp_attempt {
 	uint64_t until_ns;      /* of the step at hand */
 	bool last;              /* no other address is left */
 	uint64_t looked_ns;
+	uint64_t
+		tell_ns; /* when the silence of the peer is worth a line; MST_NEVER: not any more */
 };
 
 /* ---- waiting ---- */
@@ -61,6 +65,19 @@ static int check_alive(struct tcp_attempt *a)
 			       a->link->peer);
 }
 
+/* A minute without a word looks like a program that hangs; and by the end of it the leader may have
+ * words of its own. */
+static void tell_silence(struct tcp_attempt *a)
+{
+	if (mst_left_ns(a->tell_ns) > 0)
+		return;
+	a->tell_ns = MST_NEVER;
+	mst_warn("%s was reached, and has not answered for %llu s: the server stands still, or "
+		 "what has that port takes connections and passes nothing on, such as a proxy; "
+		 "waiting",
+		 a->link->peer, (unsigned long long)(TELL_NS / MST_SECOND));
+}
+
 /* Until the socket is ready. 0; -ETIMEDOUT without a sentence: the step is over; -ECANCELED and
  * -EHOSTUNREACH with one. */
 static int await(struct tcp_attempt *a, short events)
@@ -70,8 +87,10 @@ static int await(struct tcp_attempt *a, short events)
 	for (;;) {
 		uint64_t left_ms = (mst_left_ns(a->until_ns) + MST_MS - 1) / MST_MS;
 		int rc = check_wanted(a);
-		if (rc == 0 && events == POLLIN)
+		if (rc == 0 && events == POLLIN) {
+			tell_silence(a);
 			rc = check_alive(a);
+		}
 		if (rc != 0)
 			return rc;
 		int ready = poll(&pfd, 1, left_ms < LOOK_MS ? (int)left_ms : LOOK_MS);
@@ -170,8 +189,11 @@ static int unreached(const struct tcp_attempt *a, int error)
 	switch (error) {
 	case ECONNREFUSED:
 	case ECONNRESET:
-		return mst_reason_fail(a->why, -ECONNREFUSED, "nobody listens at %s (called%s)",
-				       peer, from[0] != '\0' ? from : " from here");
+		return mst_reason_fail(a->why, -ECONNREFUSED, "nobody listens at %s (called%s)%s",
+				       peer, from[0] != '\0' ? from : " from here",
+				       a->last ? ": the server has ended, or a firewall refuses "
+						 "this port"
+					       : "");
 	case EPERM:
 	case EACCES:
 		return mst_reason_fail(a->why, -EHOSTUNREACH,
@@ -181,8 +203,11 @@ static int unreached(const struct tcp_attempt *a, int error)
 	case ENETUNREACH:
 	case EHOSTUNREACH:
 	case ETIMEDOUT:
-		return mst_reason_fail(a->why, -EHOSTUNREACH, "%s cannot be reached%s: %s", peer,
-				       from, strerror(error));
+		return mst_reason_fail(a->why, -EHOSTUNREACH, "%s cannot be reached%s: %s%s", peer,
+				       from, strerror(error),
+				       a->last ? "; --data-address at the server takes an address "
+						 "of it that this host reaches"
+					       : "");
 	default:
 		return mst_reason_fail(a->why, -error, "cannot connect to %s%s: %s", peer, from,
 				       strerror(error));
@@ -292,7 +317,11 @@ static int judge(const struct tcp_attempt *a, const uint8_t text[MST_TCP_ANSWER_
 	int rc = mst_tcp_answer_decode(text, &answer);
 
 	if (rc == -EPROTO)
-		return mst_reason_fail(a->why, rc, "%s answered, but is no muster", peer);
+		return mst_reason_fail(a->why, rc,
+				       "%s answered, but is no muster: another program, or a "
+				       "proxy, has that port (--data-port and --data-address at "
+				       "the server say where it listens)",
+				       peer);
 	if (rc == -EPROTONOSUPPORT)
 		return mst_reason_fail(a->why, rc,
 				       "%s speaks version %u of muster's TCP transport, this end "
@@ -314,10 +343,12 @@ static int judge(const struct tcp_attempt *a, const uint8_t text[MST_TCP_ANSWER_
 			peer);
 	if (answer.error == -EACCES)
 		return mst_reason_fail(a->why, -EACCES,
-				       "%s sent this end away: it expects no such caller", peer);
+				       "%s sent this end away: it expects no such caller; its "
+				       "log says why",
+				       peer);
 	if (answer.error != 0)
 		return mst_reason_fail(a->why, answer.error < 0 ? answer.error : -EPROTO,
-				       "%s could not let this end in: %s", peer,
+				       "%s could not let this end in: %s; its log says more", peer,
 				       strerror(answer.error < 0 ? -answer.error : EPROTO));
 	return 0;
 }
@@ -343,9 +374,10 @@ static int hear_answer(struct tcp_attempt *a)
 		if (got <= 0)
 			return mst_reason_fail(
 				a->why, -ECONNREFUSED,
-				"%s closed the connection before it had answered%s%s",
-				a->link->peer, got < 0 ? ": " : "",
-				got < 0 ? strerror((int)-got) : "");
+				"%s closed the connection before it had answered%s%s%s: the server "
+				"is ending, or what has that port is no muster, such as a proxy",
+				a->link->peer, got < 0 ? " (" : "",
+				got < 0 ? strerror((int)-got) : "", got < 0 ? ")" : "");
 		has += (size_t)got;
 	}
 	return judge(a, text);
@@ -375,7 +407,9 @@ static int try_one(struct tcp_attempt *a, union mst_endpoint far)
 		mst_tcp_hang_up(&l->conn);
 		l->pulse = (struct mst_tcp_pulse){ 0 };
 		a->until_ns = until_ns;
+		a->tell_ns = MST_NEVER;
 		rc = connect_to(a, &far);
+		a->tell_ns = mst_deadline_ns(TELL_NS);
 		if (rc == 0) {
 			mst_tcp_socket_prepare(l->conn.fd);
 			rc = shake_hands(a);

@@ -82,7 +82,8 @@ void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns)
 	case MST_TCP_DEAD:
 		mst_reason_set(&l->link.why,
 			       "the host of %s has acknowledged nothing for %" PRIu64
-			       " ms: it is down, or the path to it is cut",
+			       " ms: it is down, or the path to it is cut (--link-timeout at the "
+			       "server says how long that may be)",
 			       l->peer, (now_ns - l->pulse.asked_ns) / MST_MS);
 		end(l, -EPIPE);
 		break;

@@ -235,6 +235,42 @@ static void silence_is_told_with_both_addresses_and_the_time(void)
 	scene_close(&s);
 }
 
+/* Return: what dial() writes to the log meanwhile. */
+static const char *log_of_dial(struct mst_net *net, const struct mst_dial *how)
+{
+	static char text[4096];
+	struct mst_link *link;
+	FILE *log = tmpfile();
+	int was = dup(STDERR_FILENO);
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(log);
+	CU_ASSERT_FATAL(dup2(fileno(log), STDERR_FILENO) >= 0);
+	CU_ASSERT_EQUAL(mst_tcp.dial(net, how, &link, UT_UNREAD), -ETIMEDOUT);
+	CU_ASSERT_FATAL(dup2(was, STDERR_FILENO) >= 0);
+	(void)close(was);
+	rewind(log);
+	text[fread(text, 1, sizeof(text) - 1, log)] = '\0';
+	(void)fclose(log);
+	return text;
+}
+
+static void one_that_is_reached_and_silent_is_told_of_in_time(void)
+{
+	struct tcp_scene s = scene_open(); /* whose listener nobody asks */
+	char address[MST_ADDRESS_LEN];
+	struct mst_dial how = { .address = address,
+				.lanes = { 4096, 4096, 4, 4 },
+				.timeout_ns = 6 * MST_SECOND };
+
+	(void)snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", s.port);
+	const char *said = log_of_dial(s.net, &how);
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, address + strlen("tcp:")));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "was reached, and has not answered for 5 s"));
+	how.timeout_ns = MST_SECOND / 5;
+	CU_ASSERT_STRING_EQUAL(log_of_dial(s.net, &how), "");
+	scene_close(&s);
+}
+
 /* It has its share of the time, and no more than is of use. */
 static void the_next_address_is_tried_where_a_firewall_drops(void)
 {
@@ -505,6 +541,8 @@ int main(void)
 		  an_address_of_a_link_needs_an_interface_here },
 		{ "silence is told with both addresses and the time",
 		  silence_is_told_with_both_addresses_and_the_time },
+		{ "one that is reached and silent is told of in time",
+		  one_that_is_reached_and_silent_is_told_of_in_time },
 		{ "the next address is tried where a firewall drops",
 		  the_next_address_is_tried_where_a_firewall_drops },
 		{ "what is no muster is named", what_is_no_muster_is_named },
