@@ -373,7 +373,7 @@ static int hear_answer(struct tcp_attempt *a)
 			return mst_reason_fail(a->why, (int)got, "%s", mst_tcp_why(&a->link->conn));
 		if (got <= 0)
 			return mst_reason_fail(
-				a->why, -ECONNREFUSED,
+				a->why, a->net->fabric.encrypted ? -ECONNRESET : -ECONNREFUSED,
 				"%s closed the connection before it had answered%s%s%s: the server "
 				"is ending, or what has that port is no muster, such as a proxy",
 				a->link->peer, got < 0 ? " (" : "",
@@ -403,7 +403,7 @@ static int try_one(struct tcp_attempt *a, union mst_endpoint far)
 	rc = scope_far(a, &far);
 	if (rc != 0)
 		return rc;
-	do {
+	do { /* of TLS the caller is done before the listener, which may then have no room */
 		mst_tcp_hang_up(&l->conn);
 		l->pulse = (struct mst_tcp_pulse){ 0 };
 		a->until_ns = until_ns;
@@ -414,11 +414,11 @@ static int try_one(struct tcp_attempt *a, union mst_endpoint far)
 			mst_tcp_socket_prepare(l->conn.fd);
 			rc = shake_hands(a);
 		}
+		if (rc == 0)
+			rc = say_hello(a);
+		if (rc == 0)
+			rc = hear_answer(a);
 	} while (rc == -ECONNRESET && calls_again(a, tries++));
-	if (rc == 0)
-		rc = say_hello(a);
-	if (rc == 0)
-		rc = hear_answer(a);
 	if (rc != 0)
 		mst_tcp_hang_up(&l->conn);
 	return rc;

@@ -223,7 +223,9 @@ static ssize_t fetch(struct mst_tcp_link *l, bool *full)
 	return got;
 }
 
-/* While much of a payload is to come, this end is not woken for each segment of it. Beneath the
+/* While much of a payload is to come, this end is not woken for each segment of it. To be called
+ * before each sleep: with the mark of a payload that is complete the next frame would not be heard
+ * of. Beneath the
  * bytes of a channel the kernel has fewer: the rest has been read already. Then it is told so much
  * only as are certain to come. */
 static int set_mark(struct mst_tcp_link *l)
@@ -256,7 +258,7 @@ int mst_tcp_in_step(struct mst_tcp_link *l)
 		bool full = false;
 		ssize_t got = fetch(l, &full);
 		if (got == -EAGAIN)
-			return full;
+			return full ? 1 : set_mark(l);
 		if (got <= 0)
 			return explain_end(l, got);
 		all += (size_t)got;

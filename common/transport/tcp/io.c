@@ -65,6 +65,13 @@ static void look(struct mst_tcp_io *io)
 		mst_tcp_link_look(io->links[i], now_ns);
 }
 
+/* Somebody waits for the links. Relaxed: whoever sees it late only makes that one wait longer. */
+static bool is_wanted(struct mst_tcp_io *io)
+{
+	return atomic_load_explicit(&io->wanted, memory_order_relaxed) > 0;
+}
+
+/* The next step begins with the link at which this one ends, so that each has its turn. */
 static bool step(struct mst_tcp_io *io)
 {
 	bool more = false;
@@ -76,10 +83,12 @@ static bool step(struct mst_tcp_io *io)
 	listen_to_all(io);
 	look(io);
 	for (uint32_t i = 0; i < io->link_count; i++) {
-		struct mst_tcp_link *l = io->links[i];
+		struct mst_tcp_link *l = io->links[io->first++ % io->link_count];
 		more |= mst_tcp_link_step(l);
 		io->news |= l->io_news;
 		l->io_news = false;
+		if (is_wanted(io) && i + 1 < io->link_count)
+			return true;
 	}
 	return more;
 }
@@ -108,11 +117,19 @@ void mst_tcp_io_hush(const struct mst_tcp_io *io)
 
 static void lock_next(struct mst_tcp_io *io)
 {
-	if (io->own)
-		return;
 	pthread_mutex_lock(&io->turn);
 	pthread_mutex_lock(&io->work);
 	pthread_mutex_unlock(&io->turn);
+}
+
+/* The net's thread: a step of the io's ends after the link that it is at. */
+static void lock_soon(struct mst_tcp_io *io)
+{
+	if (io->own)
+		return;
+	atomic_fetch_add_explicit(&io->wanted, 1, memory_order_relaxed);
+	lock_next(io);
+	atomic_fetch_sub_explicit(&io->wanted, 1, memory_order_relaxed);
 }
 
 static void unlock(struct mst_tcp_io *io)
@@ -161,12 +178,14 @@ static void rest(struct mst_tcp_io *io)
 	uint64_t count;
 
 	atomic_store_explicit(&io->asleep, true, memory_order_relaxed);
+	atomic_store_explicit(&io->rests, true, memory_order_relaxed);
 	/* Pairs with the fence in call(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&io->called, memory_order_relaxed) &&
 	    !atomic_load_explicit(&io->stop, memory_order_relaxed) &&
 	    poll(&pfd, 1, (int)(io->rest_ns / MST_MS)) > 0)
 		(void)!read(io->notify_fd, &count, sizeof(count));
+	atomic_store_explicit(&io->rests, false, memory_order_relaxed);
 	atomic_store_explicit(&io->asleep, false, memory_order_relaxed);
 	if (io->rest_ns < REST_MAX_NS)
 		io->rest_ns *= 2;
@@ -311,7 +330,7 @@ int mst_tcp_io_add(struct mst_tcp_io *io, struct mst_tcp_link *l)
 				  .data.ptr = l };
 	int rc = 0;
 
-	lock_next(io);
+	lock_soon(io);
 	l->place = io->link_count;
 	l->writable = l->readable = true;
 	if (epoll_ctl(io->epoll, EPOLL_CTL_ADD, l->conn.fd, &ev) == 0)
@@ -325,7 +344,7 @@ int mst_tcp_io_add(struct mst_tcp_io *io, struct mst_tcp_link *l)
 /* An event that the kernel has for it is forgotten with it. */
 void mst_tcp_io_remove(struct mst_tcp_io *io, struct mst_tcp_link *l)
 {
-	lock_next(io);
+	lock_soon(io);
 	(void)epoll_ctl(io->epoll, EPOLL_CTL_DEL, l->conn.fd, NULL);
 	io->links[l->place] = io->links[--io->link_count];
 	io->links[l->place]->place = l->place;
@@ -372,10 +391,18 @@ void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l)
 
 void mst_tcp_io_catch_up(struct mst_tcp_io *io, struct mst_tcp_link *l)
 {
-	lock_next(io);
+	lock_soon(io);
 	l->readable = true;
 	(void)mst_tcp_link_step(l);
 	unlock(io);
+}
+
+/* The edge that tells of it was the net's thread's: no other comes for what is there already. */
+void mst_tcp_io_pass_on(struct mst_tcp_io *io)
+{
+	/* Relaxed: one that rests looks again by itself, soon after this thread has gone. */
+	if (io->shared && !atomic_load_explicit(&io->rests, memory_order_relaxed))
+		call(io);
 }
 
 void mst_tcp_io_leave(struct mst_tcp_io *io)

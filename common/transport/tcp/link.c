@@ -77,6 +77,7 @@ void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns)
 		if (mst_tcp_out_is_idle(&l->out)) {
 			mst_tcp_out_ask(&l->out);
 			(void)mst_tcp_link_send(l);
+			l->pulse.asked_ns = now_ns;
 		}
 		break;
 	case MST_TCP_DEAD:

@@ -151,8 +151,7 @@ static void tell_stranger(struct tcp_listener *listener, const struct tcp_caller
 		return;
 	if (listener->port.secure != NULL || c->text[0] != TLS_HANDSHAKE)
 		mst_warn("%s sent something else than a hello to the data port %s: it is no muster",
-			 mst_endpoint_text(&c->at.any, peer),
-			 listener->listener.address);
+			 mst_endpoint_text(&c->at.any, peer), listener->listener.address);
 	else
 		mst_warn("%s speaks TLS at the data port %s, which is plain: start both ends with "
 			 "certificates (--tls-ca, --tls-cert, --tls-key), and this server without "
@@ -223,7 +222,7 @@ static int hear_silent(struct tcp_listener *listener, uint64_t now_ns, struct ms
 
 /* Takes the next caller of a queue, and hears it. 0: it asks for a link; 1: it does not, but there
  * may be more; -EAGAIN: there are none; else what accept() says. */
-static int let_near(struct tcp_listener *listener, uint32_t queue, struct mst_link_request *out)
+static int accept_one(struct tcp_listener *listener, uint32_t queue, struct mst_link_request *out)
 {
 	struct tcp_caller *c = free_place(listener),
 			  *oldest = c == NULL ? yielding(listener) : NULL;
@@ -266,7 +265,7 @@ static int listener_next_request(struct mst_link_listener *d, struct mst_link_re
 	for (uint32_t i = 0; i < queues && rc == -EAGAIN; i++) {
 		rc = 1;
 		for (uint32_t k = 0; k < CALLERS_MAX && rc == 1; k++)
-			rc = let_near(listener, i, out);
+			rc = accept_one(listener, i, out);
 		if (rc == 1)
 			rc = -EAGAIN;
 	}

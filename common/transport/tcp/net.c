@@ -231,6 +231,8 @@ static int net_poll(struct mst_net *n, struct mst_net_event *ev, int max)
 		got += mst_tcp_link_poll(net->links[at], ev + got, max - got);
 	}
 	net->first = at;
+	if (net->more)
+		mst_tcp_io_pass_on(last_io(net));
 	/* Armed: what was taken in and is not told yet has to make the descriptor readable. */
 	if (atomic_load_explicit(&net->asleep, memory_order_relaxed) &&
 	    (net->more || any_has_work(net)))
@@ -342,6 +344,8 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 	} else if (!any_has_work(net)) {
 		prepare_for_sleep(net, true); /* there was no time left for it */
 	}
+	if (net->more)
+		mst_tcp_io_pass_on(last_io(net));
 	/* Acquire: pairs with the store in mst_tcp_net_wake(); what its caller did is visible. */
 	atomic_exchange_explicit(&net->woken, false, memory_order_acquire);
 	return rc;

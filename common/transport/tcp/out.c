@@ -241,7 +241,8 @@ static void queue_gather(struct mst_queue *q)
 {
 	struct mst_tcp_link *l = link_of(q);
 
-	mst_tcp_io_call(l->io, l);
+	if (l->io == NULL || l->io->own) /* else its io has been called when they were posted */
+		mst_tcp_io_call(l->io, l);
 	mst_tcp_link_gather(l);
 }
 

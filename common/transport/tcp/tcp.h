@@ -222,12 +222,15 @@ struct mst_tcp_io {
 	 * busy thread leave room between them. Not used where it is the net's own. */
 	pthread_mutex_t turn, work;
 	_Atomic bool stop, asleep;
-	_Atomic bool called; /* there is something to send */
-	bool news;           /* for the net's thread */
-	uint64_t polls;      /* that the net had counted when the io's thread looked last */
-	uint64_t rest_ns;    /* how long the io's thread rests before it looks again */
-	uint64_t kept_ns;    /* until then the io's thread keeps the work, whoever polls */
-	uint64_t looked_ns;  /* when it was last looked whether peers are alive */
+	_Atomic bool rests; /* asleep while the net's thread does the work: see is_stood_in_for() */
+	_Atomic uint32_t wanted; /* by threads that wait for a step to end */
+	uint32_t first;          /* link that the next step begins with, modulo their number */
+	_Atomic bool called;     /* there is something to send */
+	bool news;               /* for the net's thread */
+	uint64_t polls;          /* that the net had counted when the io's thread looked last */
+	uint64_t rest_ns;        /* how long the io's thread rests before it looks again */
+	uint64_t kept_ns;        /* until then the io's thread keeps the work, whoever polls */
+	uint64_t looked_ns;      /* when it was last looked whether peers are alive */
 	uint32_t link_count;
 	struct mst_tcp_link **links;
 };
@@ -251,6 +254,8 @@ void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l);
 bool mst_tcp_io_step(struct mst_tcp_io *io);
 /* Net's thread: what has come for the link is taken in now. May wait for a step to end. */
 void mst_tcp_io_catch_up(struct mst_tcp_io *io, struct mst_tcp_link *l);
+/* Net's thread: its last step has left something to do, and it may not come again soon. */
+void mst_tcp_io_pass_on(struct mst_tcp_io *io);
 /* Net's thread: from now on it neither polls nor waits for a while. */
 void mst_tcp_io_leave(struct mst_tcp_io *io);
 void mst_tcp_io_notify(const struct mst_tcp_io *io);

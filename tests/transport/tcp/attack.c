@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+size_t target_lane = LANE;
 struct mst_fabric target_fabric = MST_FABRIC_DEFAULT;
 
 struct tcp_target target_open(void)
@@ -50,7 +51,8 @@ void say(int fd, const void *bytes, size_t count)
 struct mst_tcp_hello hello_of(uint8_t token)
 {
 	struct mst_tcp_hello hello = { .version = MST_TCP_VERSION,
-				       .lanes = { LANE, (size_t)32 << 20, CREDITS, CREDITS } };
+				       .lanes = { target_lane, (size_t)32 << 20, CREDITS,
+						  CREDITS } };
 
 	memset(hello.token, token, sizeof(hello.token));
 	return hello;

@@ -19,6 +19,8 @@ struct tcp_target {
 	struct mst_link_listener *listener;
 };
 
+/* What a link's inbound region has, at the target's end: LANE if a test sets nothing else. */
+extern size_t target_lane;
 /* The options of all targets; 0 and the usual time if a test does not set them. */
 extern struct mst_fabric target_fabric;
 

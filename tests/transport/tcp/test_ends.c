@@ -237,6 +237,32 @@ static void an_end_that_does_not_look_for_long_loses_no_link(void)
 	attack_end(&g);
 }
 
+/* The rest of a payload of 80 KiB and a frame after it fill exactly the room that a receive has:
+ * so there may be more, and there is not. */
+static void what_comes_after_a_full_receive_is_heard_of(void)
+{
+	enum { HALF = 40 << 10, AFTER = MST_TCP_STASH_BYTES - MST_TCP_FRAME_BYTES };
+	static uint8_t bytes[HALF + MST_TCP_STASH_BYTES];
+	const struct mst_tcp_frame large = { .kind = MST_TCP_WRITE, .length = 2 * HALF },
+				   small = { .kind = MST_TCP_WRITE, .length = AFTER };
+	struct tcp_attack g;
+	struct mst_net_event ev;
+
+	target_lane = (size_t)1 << 20;
+	attack_begin(&g);
+	send_frame(g.fd, large, NULL);
+	say(g.fd, bytes, HALF);
+	CU_ASSERT_EQUAL(poll_for(g.target.net, &ev, 1, 20 * MST_MS), 0);
+	mst_tcp_frame_encode(&small, bytes + HALF);
+	say(g.fd, bytes, sizeof(bytes));
+	CU_ASSERT_EQUAL(poll_for(g.target.net, &ev, 1, 20 * MST_MS), 0);
+	send_frame(g.fd, (struct mst_tcp_frame){ .kind = MST_TCP_NOTIFY, .imm = 3 }, NULL);
+	CU_ASSERT_EQUAL(poll_for(g.target.net, &ev, 1, PATIENCE_NS), 1);
+	CU_ASSERT(ev.kind == MST_ARRIVED && ev.imm == 3);
+	attack_end(&g);
+	target_lane = LANE;
+}
+
 /* ---- an owner that computes ---- */
 
 /* It has just polled, so that its thread was at rest. */
@@ -346,6 +372,8 @@ int main(int argc, char **argv)
 		{ "the kernel repeats often enough", the_kernel_repeats_often_enough },
 		{ "an end that does not look for long loses no link",
 		  an_end_that_does_not_look_for_long_loses_no_link },
+		{ "what comes after a full receive is heard of",
+		  what_comes_after_a_full_receive_is_heard_of },
 		{ "a thread receives while its owner is away",
 		  a_thread_receives_while_its_owner_is_away },
 		{ "a thread sends while its owner is away",
