@@ -69,7 +69,9 @@ int mst_tcp_hello_decode(const uint8_t in[MST_TCP_HELLO_BYTES], struct mst_tcp_h
 /* Can the first @count bytes be those of a hello? */
 bool mst_tcp_hello_begins(const uint8_t *in, size_t count);
 
-/* An answer's error: nobody expects this caller here. */
+/* The error of an answer: nobody expects this caller here. Other errors are negative errno: -EACCES
+ * the owner has sent it away, as over any network; -EINVAL the hello asks for what cannot be;
+ * -ETIMEDOUT the hello came too late; -EPROTO it is none. */
 #define MST_TCP_UNKNOWN (-ENOKEY)
 #define MST_TCP_WANTS_TLS (-EKEYREJECTED) /* and has got plain bytes */
 

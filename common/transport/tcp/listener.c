@@ -202,6 +202,20 @@ static int hear(struct tcp_listener *listener, struct tcp_caller *c, struct mst_
 	return 0;
 }
 
+/* Sends a caller away that has not asked for a link, or for one that cannot be. */
+static void refuse(struct tcp_listener *listener, struct tcp_caller *c, int error)
+{
+	bool silent = error == -ETIMEDOUT;
+	char peer[MST_ENDPOINT_TEXT_LEN];
+
+	if ((silent || error == -EINVAL) && mst_ratelimit_pass(&listener->warnings, mst_now_ns()))
+		mst_warn("%s called the data port %s and %s; sent away",
+			 mst_endpoint_text(&c->at.any, peer), listener->listener.address,
+			 silent ? "has not said a hello in time"
+				: "asked for a link that cannot be");
+	send_away(c, error);
+}
+
 /* 0 or -EAGAIN, as next_request(). */
 static int hear_silent(struct tcp_listener *listener, uint64_t now_ns, struct mst_link_request *out)
 {
@@ -215,7 +229,7 @@ static int hear_silent(struct tcp_listener *listener, uint64_t now_ns, struct ms
 		if (rc == -EAGAIN && now_ns - c->since_ns >= SILENT_MAX_NS)
 			rc = -ETIMEDOUT;
 		if (rc != -EAGAIN)
-			send_away(c, rc);
+			refuse(listener, c, rc);
 	}
 	return -EAGAIN;
 }
@@ -235,7 +249,7 @@ static int accept_one(struct tcp_listener *listener, uint32_t queue, struct mst_
 	if (rc != 0)
 		return rc;
 	if (c == NULL) {
-		send_away(oldest, -ETIMEDOUT);
+		refuse(listener, oldest, -ETIMEDOUT);
 		c = oldest;
 	}
 	c->conn = conn;
@@ -249,7 +263,7 @@ static int accept_one(struct tcp_listener *listener, uint32_t queue, struct mst_
 		     ? -errno
 		     : hear(listener, c, out);
 	if (rc != 0 && rc != -EAGAIN)
-		send_away(c, rc);
+		refuse(listener, c, rc);
 	return rc == 0 ? 0 : 1;
 }
 

@@ -29,8 +29,8 @@ struct mst_handoff {
 int mst_handoff_init(struct mst_handoff *h, uint32_t max);
 /* Closes what nobody has taken. */
 void mst_handoff_fini(struct mst_handoff *h);
-/* Any thread. Return: 0; -ENOBUFS there is no room, or another -errno where whoever accepts could not
- * be told: the stream is the caller's still. */
+/* Any thread. Return: 0; -ENOBUFS there is no room, or another -errno where whoever accepts could
+ * not be told: the stream is the caller's still. */
 int mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const char *peer);
 /* Any thread. Return: 0 or -EAGAIN. */
 int mst_handoff_take(struct mst_handoff *h, struct mst_handoff_item *out);

@@ -143,14 +143,16 @@ static bool is_expected(struct mst_linking *l, const uint8_t *token,
 {
 	const struct mst_pending_session *p = mst_sessions_expecting(l->sessions, token);
 	const struct mst_origins *announced = p != NULL ? &p->origins : NULL;
+	char from[MST_ORIGINS_TEXT_LEN], whose[32];
 	uint32_t server = 0;
-	char whose[32];
 
 	if (p == NULL && l->servers != NULL)
 		server = l->servers->expecting(l->ctx, token, &announced);
 	if (announced == NULL) {
 		mst_complain(&l->front->complaints, MST_COMPLAINT_REQUEST,
-			     "somebody asked for a link with no valid token; sent away");
+			     "somebody%s%s asked for a link with no valid token; sent away",
+			     origins->count > 0 ? " at " : "",
+			     mst_origins_text(origins, from, sizeof(from)));
 		return false;
 	}
 	if (mst_origins_cover(announced, origins))
