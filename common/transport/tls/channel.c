@@ -2,7 +2,7 @@
 /*
  * Channels: streams of TLS for the data of a network.
  *
- * Out: what is to be sent is encrypted to records of 16 KiB, small parts together in one, and four
+ * Out: what is to be sent is encrypted to records of 16 KiB, small parts together in one, and 16
  * records go to the kernel with a call. What it does not take at once has been counted as nothing
  * so far: the caller offers the same bytes again, of which the encrypted ones are left out. So what
  * counts as taken is with the kernel, as without TLS.
@@ -23,8 +23,7 @@
 #include "common/transport/tls/listener.h"
 #include "common/transport/tls/stream.h"
 
-#define BATCH 4u          /* records with one call */
-#define BATCHES_MAX 4u    /* with one send() */
+#define BATCH 16u         /* records with one call, and with one send() */
 #define READS_MAX 64u     /* records with one receive() */
 #define IDLE_MAX 16u      /* messages that hold nothing, and one more for each of: */
 #define IDLE_BYTES_LOG 24 /* 16 MiB */
@@ -126,18 +125,13 @@ static ssize_t channel_send(struct mst_stream *stream, const struct iovec *from,
 	size_t taken = s->bulk->owed;
 	skip(&p, taken);
 	s->bulk->owed = 0;
-	for (uint32_t i = 0; i < BATCHES_MAX && p.count > 0; i++) {
-		ssize_t bytes = encrypt(s, &p);
-		rc = bytes < 0 ? (int)bytes : mst_tls_wire_flush(&s->wire);
-		if (rc == -EAGAIN) {
-			s->bulk->owed = (size_t)bytes;
-			return taken > 0 ? (ssize_t)taken : rc;
-		}
-		if (rc != 0)
-			return mute(s);
-		taken += (size_t)bytes;
+	ssize_t bytes = encrypt(s, &p);
+	rc = bytes < 0 ? (int)bytes : mst_tls_wire_flush(&s->wire);
+	if (rc == -EAGAIN) {
+		s->bulk->owed = (size_t)bytes;
+		return taken > 0 ? (ssize_t)taken : rc;
 	}
-	return (ssize_t)taken;
+	return rc != 0 ? mute(s) : (ssize_t)taken + bytes;
 }
 
 /* ---- receiving ---- */
