@@ -239,6 +239,7 @@ int mst_verbs_address_own(const struct mst_fabric *fabric, const struct sockaddr
 	int family = like != NULL ? like->sa_family : AF_UNSPEC;
 	int rc = mst_verbs_library();
 
+	*out = (struct mst_endpoints){ 0 };
 	if (rc != 0)
 		return mst_reason_fail(why, rc, "%s", mst_verbs_library_why());
 	if (fabric->addresses != NULL)
