@@ -279,6 +279,11 @@ static int net_arm(struct mst_net *n)
 	return net->fd;
 }
 
+static void net_disarm(struct mst_net *n)
+{
+	((struct sim_net *)n)->wakeup.rung = false;
+}
+
 static uint32_t net_links(const struct mst_net *n)
 {
 	return ((const struct sim_net *)n)->link_count;
@@ -345,6 +350,7 @@ const struct mst_transport sim_near = {
 	.wait = net_wait,
 	.wake = net_wake,
 	.arm = net_arm,
+	.disarm = net_disarm,
 	.links = net_links,
 	.ready = net_ready,
 	.view = sim_end_view,
@@ -367,6 +373,7 @@ const struct mst_transport sim_far = {
 	.wait = net_wait,
 	.wake = net_wake,
 	.arm = net_arm,
+	.disarm = net_disarm,
 	.links = net_links,
 	.ready = net_ready,
 	.view = sim_end_view,

@@ -479,7 +479,7 @@ def status(a):
         shows([("ready", 0, 4096), ("ready", 4096, 8192), ("ready", 12288, 7713)])
         text = subprocess.run([*asks, job.address], check=True, text=True,
                               capture_output=True).stdout
-        check("and as a table", re.search(r"\n +2  ready +12288 to 20000  /\S+\.sock", text))
+        check("and as a table", re.search(r"\n +2  ready +12288 to 20000  shm +/\S+\.sock", text))
 
 
 CASES = cases(follower_killed, follower_killed_when_gathering_is_long_over, follower_ended,

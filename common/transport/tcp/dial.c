@@ -187,8 +187,15 @@ static int unreached(const struct tcp_attempt *a, int error)
 
 	(void)from_text(a->link->conn.fd, from);
 	switch (error) {
+	case ECONNRESET: /* by a listener that had no room for one more handshake, say */
+		return mst_reason_fail(a->why,
+				       a->net->fabric.encrypted ? -ECONNRESET : -ECONNREFUSED,
+				       "%s hung up (called%s): %s%s", peer,
+				       from[0] != '\0' ? from : " from here", strerror(error),
+				       a->last ? ": the server is ending, or what has that port is "
+						 "no muster, such as a proxy"
+					       : "");
 	case ECONNREFUSED:
-	case ECONNRESET:
 		return mst_reason_fail(a->why, -ECONNREFUSED, "nobody listens at %s (called%s)%s",
 				       peer, from[0] != '\0' ? from : " from here",
 				       a->last ? ": the server has ended, or a firewall refuses "
@@ -396,9 +403,11 @@ static int try_one(struct tcp_attempt *a, union mst_endpoint far)
 {
 	struct mst_tcp_link *l = a->link;
 	uint64_t until_ns = a->until_ns;
+	struct mst_reason first;
 	uint32_t tries = 0;
 	int rc;
 
+	mst_reason_clear(&first);
 	mst_endpoint_text(&far.any, l->peer);
 	rc = scope_far(a, &far);
 	if (rc != 0)
@@ -418,7 +427,11 @@ static int try_one(struct tcp_attempt *a, union mst_endpoint far)
 			rc = say_hello(a);
 		if (rc == 0)
 			rc = hear_answer(a);
+		if (rc == -ECONNRESET && tries == 0)
+			first = *a->why;
 	} while (rc == -ECONNRESET && calls_again(a, tries++));
+	if (rc != 0 && tries > 0)
+		mst_reason_add(a->why, "; at the first of %u calls: %s", tries + 1, first.text);
 	if (rc != 0)
 		mst_tcp_hang_up(&l->conn);
 	return rc;

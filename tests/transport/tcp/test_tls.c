@@ -304,9 +304,12 @@ static void disturb_a_put(bool changes, const char *words)
 	CU_ASSERT_EQUAL_FATAL(e.rc, 0);
 	path.at = path.passed[RELAY_UP] + 3 * BYTES / 2;
 	const char *said = put_until_lost(&e);
-	if (strstr(said, words) == NULL)
+	/* Where the path has not read all that this end sent, it resets the connection. */
+	bool told = strstr(said, words) != NULL ||
+		    (!changes && strstr(said, "is gone: Connection reset by peer") != NULL);
+	if (!told)
 		(void)fprintf(stderr, "it said: %s\n", said);
-	CU_ASSERT_PTR_NOT_NULL(strstr(said, words));
+	CU_ASSERT_TRUE(told);
 	/* What has been let in is what was sent, and nothing else. */
 	const uint8_t *in = e.link[0]->inbound;
 	for (size_t i = 0; i < BYTES; i++)
