@@ -6,7 +6,7 @@
 
 void mst_network_choice_init(struct mst_network_choice *c, const struct mst_networks *may)
 {
-	*c = (struct mst_network_choice){ .left = *may };
+	*c = (struct mst_network_choice){ .may = *may, .left = *may };
 }
 
 static void remove_network(struct mst_networks *n, const struct mst_transport *t)
@@ -65,6 +65,35 @@ static int none_left(const struct mst_welcome *w, uint32_t server, const char *m
 		first, address, may);
 }
 
+/* Leaves those of the list that all servers offer. */
+static struct mst_networks of_all_servers(struct mst_networks list, const struct mst_welcome *w)
+{
+	for (uint32_t k = 0; k < w->server_count; k++)
+		mst_networks_keep(&list, w->server[k].address);
+	return list;
+}
+
+/* All that were left have failed. */
+static int none_leads(const struct mst_network_choice *c, const struct mst_welcome *w, int error,
+		      struct mst_reason *why)
+{
+	char offers[MST_NETWORKS_TEXT_LEN], may[MST_NETWORKS_TEXT_LEN];
+	struct mst_networks all, usable = of_all_servers(c->may, w);
+
+	(void)mst_networks_read("auto", &all, why);
+	all = of_all_servers(all, w);
+	(void)mst_networks_text(&all, offers);
+	if (usable.count < all.count)
+		return mst_reason_fail(why, error,
+				       "no network leads from here to the server: it offers %s, "
+				       "and MUSTER_TRANSPORT is %s (%s): set it to auto",
+				       offers, mst_networks_text(&c->may, may), c->passed.text);
+	return mst_reason_fail(why, error,
+			       "no network leads from here to the server, which offers %s (%s): "
+			       "start it with --transport tcp, or shm,tcp",
+			       offers, c->passed.text);
+}
+
 /* Keeps the networks that all servers offer. */
 static int keep_offered(struct mst_network_choice *c, const struct mst_welcome *w,
 			struct mst_reason *why)
@@ -96,11 +125,9 @@ static int look_around(const struct mst_transport *t, const struct mst_welcome *
 int mst_network_choice_take(struct mst_network_choice *c, const struct mst_welcome *w,
 			    const struct mst_transport **out, struct mst_reason *why)
 {
-	char offered[MST_NETWORKS_TEXT_LEN];
 	struct mst_reason one;
 	int error = 0, rc = keep_offered(c, w, why);
 
-	(void)mst_networks_text(&c->left, offered);
 	for (uint32_t tries = c->left.count; rc == 0 && tries > 0; tries--) {
 		*out = c->left.item[0];
 		error = look_around(*out, w, &one);
@@ -108,11 +135,5 @@ int mst_network_choice_take(struct mst_network_choice *c, const struct mst_welco
 			return 0;
 		(void)mst_network_choice_pass(c, *out, mst_reason_or_errno(&one, error));
 	}
-	if (rc == 0)
-		rc = mst_reason_fail(
-			why, error,
-			"no network leads from here to the server, which offers %s (%s): "
-			"start it with --transport tcp, or shm,tcp",
-			offered, c->passed.text);
-	return rc;
+	return rc != 0 ? rc : none_leads(c, w, error, why);
 }

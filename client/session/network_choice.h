@@ -11,6 +11,7 @@
 #include "common/wire/message.h"
 
 struct mst_network_choice {
+	struct mst_networks may;  /* be used, as MUSTER_TRANSPORT says */
 	struct mst_networks left; /* that may still be taken */
 	struct mst_reason passed; /* over which, and why: "not shm: ..."; "": none */
 };

@@ -36,8 +36,7 @@ struct tcp_attempt {
 	uint64_t until_ns;      /* of the step at hand */
 	bool last;              /* no other address is left */
 	uint64_t looked_ns;
-	uint64_t
-		tell_ns; /* when the silence of the peer is worth a line; MST_NEVER: not any more */
+	uint64_t tell_ns; /* when the peer's silence is worth a line; MST_NEVER: no more */
 };
 
 /* ---- waiting ---- */

@@ -224,10 +224,9 @@ static ssize_t fetch(struct mst_tcp_link *l, bool *full)
 }
 
 /* While much of a payload is to come, this end is not woken for each segment of it. To be called
- * before each sleep: with the mark of a payload that is complete the next frame would not be heard
- * of. Beneath the
- * bytes of a channel the kernel has fewer: the rest has been read already. Then it is told so much
- * only as are certain to come. */
+ * before each sleep: with the mark of a payload that is complete, the next frame would not be heard
+ * of. Of a channel's bytes some may have been read ahead and not given yet. The mark leaves them
+ * out, because it must not be more than what is certain to come. */
 static int set_mark(struct mst_tcp_link *l)
 {
 	struct mst_tcp_in *in = &l->in;

@@ -8,11 +8,10 @@
  * connection, too, whose peer is alive but does not read: measured on Linux 6.18 over loopback with
  * 1.9 s, a peer that did not read was given up 2.4 s after its window was full. And keepalive asks
  * nothing while something is unacknowledged, and repeats nothing before its next second: two
- * packets that are lost one after the other, and the link is. So the kernel is asked what it knows
- * (TCP_INFO), eight times in the time after which a peer counts as dead, and a peer that has
- * nothing to acknowledge is sent a frame that says nothing. That frame is sent again as all data
- * are. The peer's kernel acknowledges it whether its process runs or not; and where the window is
- * full it acknowledges the probes for that.
+ * packets that are lost one after the other, and the link is. So the kernel is asked what it knows,
+ * and a peer that has nothing to acknowledge is sent a frame that says nothing. That frame is sent
+ * again as all data are. The peer's kernel acknowledges it whether its process runs or not; and
+ * where the window is full it acknowledges the probes for that.
  */
 #include <linux/sockios.h>
 #include <linux/tcp.h>

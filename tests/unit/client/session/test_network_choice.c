@@ -95,6 +95,9 @@ static void none_that_leads_there_says_what_to_do(void)
 	begin("auto", NOWHERE, NULL);
 	CU_ASSERT_EQUAL(take(), -ECONNREFUSED);
 	CU_ASSERT(says("offers shm") && says(NOWHERE) && says("--transport tcp"));
+	begin("shm", NOWHERE "|" TCP, NULL); /* the server has what this worker may not use */
+	CU_ASSERT_EQUAL(take(), -ECONNREFUSED);
+	CU_ASSERT(says("offers shm,tcp") && says("MUSTER_TRANSPORT is shm") && says(NOWHERE));
 }
 
 static CU_TestInfo cases[] = {
