@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -228,7 +229,10 @@ static void silence_is_told_with_both_addresses_and_the_time(void)
 	(void)snprintf(address, sizeof(address), "tcp:127.0.0.1:%u", f.port);
 	CU_ASSERT_EQUAL(mst_tcp.dial(s.net, &how, &link, &why), -ETIMEDOUT);
 	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, address + strlen("tcp:")));
-	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "does not answer within 2"));
+	const char *within = strstr(why.text, "does not answer within ");
+	CU_ASSERT_PTR_NOT_NULL_FATAL(within);
+	/* A busy host notices it later. */
+	CU_ASSERT(strtoul(within + strlen("does not answer within "), NULL, 10) >= 200);
 	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "called from 127.0.0.1"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "firewall"));
 	full_close(&f);
