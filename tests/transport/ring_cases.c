@@ -56,16 +56,27 @@ static uint64_t rings_of(const struct mst_net *net)
 	return rings; /* over RDMA it is the device that notifies, and that once */
 }
 
+/* Polls and never waits: a net that waits may sleep, and is rung then. */
+static bool stay_awake_for_one(struct world *w)
+{
+	uint64_t end_ns = mst_deadline_ns(PEER_WAIT_NS);
+	struct mst_net_event ev;
+
+	while (acceptor->poll(w->net, &ev, 1) != 1)
+		if (mst_now_ns() >= end_ns)
+			return false;
+	return true;
+}
+
 /* Return: how often the net was rung, while it polled for one put after the other. */
 static uint64_t rings_of_puts(struct world *w)
 {
 	struct peer_command up = { .order = PEER_PUT, .bytes = 8, .notify = true };
 	uint64_t before = rings_of(w->net);
-	struct mst_net_event ev;
 
 	for (int i = 0; i < PUTS; i++) {
 		CU_ASSERT(peer_do(w->peer[0], &up).rc >= 0);
-		CU_ASSERT_EQUAL(world_poll(w, &ev, 1, PEER_WAIT_NS), 1);
+		CU_ASSERT(stay_awake_for_one(w));
 	}
 	return rings_of(w->net) - before;
 }

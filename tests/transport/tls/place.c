@@ -79,8 +79,8 @@ void tls_place_remove(struct tls_place *p)
 
 const char *tls_place_path(const struct tls_place *p, const char *name)
 {
-	static char path[PATHS][512];
-	static unsigned next;
+	static _Thread_local char path[PATHS][512];
+	static _Thread_local unsigned next;
 	char *out = path[next++ % PATHS];
 
 	(void)snprintf(out, sizeof(path[0]), "%s/%s", p->dir, name);

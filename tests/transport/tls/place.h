@@ -19,7 +19,7 @@ struct tls_place {
 /* @later_s: from now to when its certificates begin to be valid. They are valid for a day. */
 void tls_place_make(struct tls_place *p, int64_t later_s);
 void tls_place_remove(struct tls_place *p);
-/* The path of a file there; valid until the 32nd call after this. */
+/* The path of a file there; valid until the 32nd call after this of the same thread. */
 const char *tls_place_path(const struct tls_place *p, const char *name);
 /* What a process of this role shows. */
 struct mst_credentials *tls_place_load(const struct tls_place *p, const char *role);
