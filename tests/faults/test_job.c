@@ -52,8 +52,8 @@ struct faulty_worker {
 	struct faulty_job *job;
 	uint32_t rank;
 	unsigned side, tries, versions;
-	int rc;    /* of the last try */
-	bool mute; /* a failure came without a sentence */
+	int rc;         /* of the last try */
+	bool mute;      /* a failure came without a sentence */
 	char said[200]; /* of the last failure */
 };
 
