@@ -22,6 +22,7 @@
 #include "common/host/processors.h"
 #include "common/host/tasks.h"
 #include "common/host/user.h"
+#include "common/transport/hostport.h"
 #include "common/transport/tls/credentials.h"
 #include "common/transport/tls/wiping.h"
 #include "server/archive_files.h"
@@ -101,6 +102,16 @@ static void print_help(void)
 	mst_exit_help(stdout);
 }
 
+/* What is typed without its port is told with it. */
+static void complete(struct mst_server_options *o)
+{
+	static char listen[MST_HOSTPORT_LEN], join[MST_HOSTPORT_LEN];
+
+	o->listen = mst_hostport_text(o->listen, listen);
+	if (o->join != NULL)
+		o->join = mst_hostport_text(o->join, join);
+}
+
 /* Flags take precedence over the file, but one of them names the file; so flags are read twice. */
 static int read_options(int argc, char **argv, struct mst_options *parsed,
 			struct mst_server_options *o)
@@ -125,7 +136,10 @@ static int read_options(int argc, char **argv, struct mst_options *parsed,
 	if (rc != 0 || o->help || o->version || o->print_config)
 		return rc;
 	mst_tls_files_environment(&o->tls);
-	return mst_server_options_check(o, &parsed->why);
+	rc = mst_server_options_check(o, &parsed->why);
+	if (rc == 0)
+		complete(o);
+	return rc;
 }
 
 /* What the parent process is told (server/options/process.h). */
@@ -372,6 +386,20 @@ static void tell_privacy(const struct mst_server_options *o, const struct mst_ne
 		mst_networks_tell(n, mst_server_options_encrypts(o));
 }
 
+/* Many systems have the name of the host itself in /etc/hosts, at an address that no other host
+ * reaches. */
+static void tell_near_name(const struct mst_server_options *o)
+{
+	const char *bound = mst_plane_address(the_plane);
+
+	if (mst_hostport_is_name(o->listen) && !mst_hostport_is_here(o->listen) &&
+	    mst_hostport_is_here(bound))
+		mst_warn("--listen %.100s is %s here, and only this host can join there: give "
+			 "--listen 0.0.0.0:%s for all addresses of this host, or one that other "
+			 "hosts can reach (ip address shows them)",
+			 o->listen, bound, strrchr(bound, ':') + 1);
+}
+
 /* Where this server can be reached is told last, when nothing can go wrong any more. */
 static void tell_begin(const struct mst_server_options *o, const struct mst_plane_cfg *cfg,
 		       struct mst_notifier *notifier)
@@ -385,7 +413,11 @@ static void tell_begin(const struct mst_server_options *o, const struct mst_plan
 	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
 	mst_notifier_ready(notifier, status);
 	if (o->join == NULL) {
-		mst_info("%s", status);
+		tell_near_name(o);
+		mst_info("%s%s", status,
+			 mst_hostport_is_here(mst_plane_address(the_plane))
+				 ? " (only this host can join there; others need --listen)"
+				 : "");
 		tell_ready(MST_READY_LISTENS, mst_plane_address(the_plane));
 	} else {
 		mst_info("looking for the leader at %s; workers and muster status connect there, "

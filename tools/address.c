@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/config/option.h"
+#include "common/transport/hostport.h"
 #include "tools/command.h"
 
 bool mst_address_has_port(const char *text)
@@ -16,15 +17,6 @@ bool mst_address_has_port(const char *text)
 
 	return colon != NULL && colon != text && mst_parse_u64(colon + 1, &port) == 0 &&
 	       port <= UINT16_MAX;
-}
-
-/* HOST or HOST:PORT? A number alone would be the host, and is likely meant to be the port. */
-static bool is_address(const char *text)
-{
-	if (text[0] == '\0' || text[strspn(text, "0123456789")] == '\0' ||
-	    strchr(text, '/') != NULL)
-		return false;
-	return strchr(text, ':') == NULL || mst_address_has_port(text);
 }
 
 /* What the environment names; NULL: nothing. */
@@ -38,14 +30,15 @@ static const char *environment(void)
 int mst_address_choose(const char *command, const char *typed, char out[MST_ADDRESS_LEN])
 {
 	const char *address = typed != NULL ? typed : environment();
+	struct mst_hostport at;
+	struct mst_reason why;
 
-	if (typed != NULL && !is_address(typed))
-		return mst_refuse(
-			command, "\"%.60s\" is not HOST:PORT, such as " MST_ADDRESS_DEFAULT, typed);
 	if (address == NULL)
 		address = MST_ADDRESS_DEFAULT;
-	(void)snprintf(out, MST_ADDRESS_LEN, "%s%s", address,
-		       strchr(address, ':') == NULL ? strrchr(MST_ADDRESS_DEFAULT, ':') : "");
+	if (mst_hostport_read(address, &at, &why) != 0)
+		return mst_refuse(command, "%s%s",
+				  typed != NULL ? "" : "MUSTER_SERVER: ", why.text);
+	(void)mst_hostport_text(address, out);
 	return 0;
 }
 

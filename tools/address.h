@@ -5,7 +5,9 @@
 
 #include <stdbool.h>
 
-#define MST_ADDRESS_DEFAULT "127.0.0.1:17077"
+#include "common/transport/hostport.h"
+
+#define MST_ADDRESS_DEFAULT "127.0.0.1:" MST_CONTROL_PORT
 #define MST_ADDRESS_LEN 300u
 
 /* Does the text end with a port, as HOST:PORT does? */

@@ -14,13 +14,13 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/transport/hostport.h"
 #include "common/transport/reach.h"
 
 /* Over a network whose processors move the bytes, a worker that computes receives nothing: its
  * server's results would wait. */
 #define IO_THREADS 1u
-#define DEFAULT_PORT "17077"
-#define DEFAULT_SERVER "127.0.0.1:" DEFAULT_PORT
+#define DEFAULT_SERVER "127.0.0.1:" MST_CONTROL_PORT
 #define DEFAULT_JOB "default"
 #define DEFAULT_JOIN_MS 60000u
 
@@ -38,7 +38,7 @@ static int read_master(const char *host, struct mst_settings *out, struct mst_re
 {
 	bool bare_v6 = host[0] != '[' && strchr(host, ':') != NULL;
 	int len = snprintf(out->server, sizeof(out->server), "%s%s%s:%s", bare_v6 ? "[" : "", host,
-			   bare_v6 ? "]" : "", DEFAULT_PORT);
+			   bare_v6 ? "]" : "", MST_CONTROL_PORT);
 
 	if (len < 0 || (size_t)len >= sizeof(out->server))
 		return mst_reason_fail(
@@ -54,6 +54,9 @@ static int read_server(const struct muster_options *opt, struct mst_settings *ou
 {
 	const char *server = choose(opt->server, "MUSTER_SERVER", NULL);
 	const char *master = choose(NULL, "MASTER_ADDR", NULL);
+	char text[MST_HOSTPORT_LEN];
+	struct mst_hostport at;
+	struct mst_reason cause;
 
 	if (server == NULL && master != NULL)
 		return read_master(master, out, why);
@@ -64,7 +67,12 @@ static int read_server(const struct muster_options *opt, struct mst_settings *ou
 			why, -EINVAL,
 			"the server's address has %zu characters, at most %zu are taken",
 			strlen(server), sizeof(out->server) - 1);
-	(void)snprintf(out->server, sizeof(out->server), "%s", server);
+	int rc = mst_hostport_read(server, &at, &cause);
+	if (rc != 0)
+		return mst_reason_fail(
+			why, rc, "the server's address %s: fix options.server or MUSTER_SERVER",
+			cause.text);
+	(void)snprintf(out->server, sizeof(out->server), "%s", mst_hostport_text(server, text));
 	return 0;
 }
 

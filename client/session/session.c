@@ -14,6 +14,7 @@
 #include "common/host/limits.h"
 #include "common/host/tasks.h"
 #include "common/transport/called.h"
+#include "common/transport/hostport.h"
 #include "common/transport/origins.h"
 
 #define RETRY_NS (50 * MST_MS)
@@ -51,26 +52,34 @@ static const char *whose_address(const struct mst_settings *settings, char *out,
 	return out;
 }
 
-/* About a server that has not answered: a silent host is another matter than one where nobody
- * listens. */
-static const char *what_to_do(int error)
+/* About a server that has not answered; nothing more where @why has said what is wrong. */
+static const char *what_to_do(const struct mst_client_session *s, int error,
+			      const struct mst_reason *why, struct mst_reason *out)
 {
-	if (error == -ETIMEDOUT || error == -EHOSTUNREACH || error == -ENETUNREACH)
-		return "is its host up, is there a way to it, and does a firewall drop this port? "
-		       "(muster doctor --peer HOST tries the way)";
-	return "start one with musterd or muster run, or set MUSTER_SERVER";
+	struct mst_reason start;
+
+	if (why->text[0] != '\0')
+		mst_reason_set(out, "is MUSTER_SERVER right?");
+	else if (error != -ECONNREFUSED)
+		(void)mst_hostport_advice(s->settings->server, error, out);
+	else
+		mst_reason_set(out, "%s, or set MUSTER_SERVER",
+			       mst_hostport_advice(s->settings->server, error, &start));
+	return out->text;
 }
 
 /* Says once that nobody is there yet: a minute without a word looks like a program that hangs. */
 static void tell_waiting(const struct mst_client_session *s, uint64_t *tell_ns, const char *from,
 			 int error, const struct mst_reason *why)
 {
+	struct mst_reason advice;
+
 	if (mst_left_ns(*tell_ns) > 0)
 		return;
 	*tell_ns = MST_NEVER;
 	mst_warn("job \"%s\": no server answers at %s%s (%s): trying again, for %.3g s in all; %s",
 		 s->settings->job, s->settings->server, from, mst_reason_or_errno(why, error),
-		 seconds(s->settings->join_ns), what_to_do(error));
+		 seconds(s->settings->join_ns), what_to_do(s, error, why, &advice));
 }
 
 /* Tries until the deadline, because the server may be started later than its workers. */
@@ -79,6 +88,7 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 	const char *server = s->settings->server;
 	struct mst_proof proof = { .own = s->settings->credentials };
 	uint64_t left = mst_left_ns(deadline_ns), tell_ns = mst_deadline_ns(TELL_NS);
+	struct mst_reason advice;
 	char from[ORIGIN_LEN];
 	int rc;
 
@@ -93,7 +103,8 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 			return mst_reason_fail(s->failure, -ETIMEDOUT,
 					       "no server answered at %s%s within %.1f s (%s): %s",
 					       server, from, seconds(s->settings->join_ns),
-					       mst_reason_or_errno(&proof.why, rc), what_to_do(rc));
+					       mst_reason_or_errno(&proof.why, rc),
+					       what_to_do(s, rc, &proof.why, &advice));
 		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
 		left = mst_left_ns(deadline_ns);
 	}
@@ -101,8 +112,8 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 		return mst_reason_fail(s->failure, rc, "%s", proof.why.text);
 	if (rc == -EINVAL)
 		return mst_reason_fail(s->failure, rc,
-				       "the server's address \"%s\"%s is not HOST:PORT, as in "
-				       "127.0.0.1:17077: fix options.server or MUSTER_SERVER",
+				       "the server's address is no address: \"%s\"%s: fix "
+				       "options.server or MUSTER_SERVER",
 				       server, from);
 	if (rc == -ENOENT)
 		return mst_reason_fail(s->failure, -EINVAL,

@@ -17,10 +17,10 @@
 
 #include "common/base/clock.h"
 #include "common/host/descriptors.h"
+#include "common/transport/hostport.h"
 #include "common/transport/reach.h"
 #include "common/transport/stream.h"
 
-#define HOST_LEN 256u
 /* Callers that wait to be accepted; the kernel takes no more than net.core.somaxconn. All workers
  * of a job may call at once, and a caller that finds no room calls again only a second later. */
 #define BACKLOG 4096
@@ -34,43 +34,6 @@ struct mst_listener {
 };
 
 /* ---- addresses ---- */
-
-struct endpoint {
-	char host[HOST_LEN];
-	char port[6];
-};
-
-static bool is_port(const char *text)
-{
-	size_t digits = strspn(text, "0123456789");
-
-	return digits > 0 && digits <= 5 && text[digits] == '\0' && atol(text) <= 65535;
-}
-
-/* HOST:PORT or [HOST]:PORT; a bare v6 address would leave open which colon is the last. */
-static int endpoint_parse(const char *address, struct endpoint *out)
-{
-	const char *colon = strrchr(address, ':');
-	size_t len;
-
-	if (colon == NULL || !is_port(colon + 1))
-		return -EINVAL;
-	len = (size_t)(colon - address);
-	if (address[0] == '[') {
-		if (len < 3 || address[len - 1] != ']')
-			return -EINVAL;
-		address++;
-		len -= 2;
-	} else if (memchr(address, ':', len) != NULL) {
-		return -EINVAL;
-	}
-	if (len == 0 || len >= sizeof(out->host))
-		return -EINVAL;
-	memcpy(out->host, address, len);
-	out->host[len] = '\0';
-	memcpy(out->port, colon + 1, strlen(colon));
-	return 0;
-}
 
 /* Each interface of a host has link-local addresses of the same network, fe80::/10: which is meant,
  * the kernel is told by the scope, and says EINVAL without. */
@@ -89,12 +52,13 @@ static bool lacks_scope(const struct addrinfo *list)
 static int resolve(const char *address, int flags, struct addrinfo **out)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = flags | AI_NUMERICSERV };
-	struct endpoint e;
-	int rc = endpoint_parse(address, &e);
+	struct mst_hostport at;
+	struct mst_reason unused;
+	int rc = mst_hostport_read(address, &at, &unused);
 
 	if (rc != 0)
 		return rc;
-	switch (getaddrinfo(e.host, e.port, &hints, out)) {
+	switch (getaddrinfo(at.host, at.port, &hints, out)) {
 	case 0:
 		if (!lacks_scope(*out))
 			return 0;

@@ -9,7 +9,7 @@ enum mst_reach {
 	MST_REACH_UNKNOWN,  /* it is no HOST:PORT, or there is no such host now */
 };
 
-/* @address HOST:PORT, as of struct mst_stream_ops. A host's name is resolved, which takes as long
+/* @address as of struct mst_stream_ops. A host's name is resolved, which takes as long
  * as the resolver does; it is of this host if all of its addresses are. */
 enum mst_reach mst_reach_of(const char *address);
 

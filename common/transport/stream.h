@@ -29,8 +29,8 @@ struct mst_proof {
 
 /* No member is NULL. Failures are negative errno. */
 struct mst_stream_ops {
-	/* @address HOST:PORT (also [v6]:port; port 0: any). @own: NULL for plain streams; it must
-	 * outlive the listener. @bound: what it became, "127.0.0.1:17077". -EDESTADDRREQ: an
+	/* @address HOST:PORT or HOST (hostport.h; port 0: any). @own: NULL for plain streams; it
+	 * must outlive the listener. @bound: what it became, "127.0.0.1:17077". -EDESTADDRREQ: an
 	 * address of one link, fe80::, without its interface. */
 	int (*listen)(const char *address, struct mst_credentials *own, struct mst_listener **out,
 		      char *bound, size_t bound_len);

@@ -124,7 +124,8 @@ struct muster_tensor {
  * that works), MUSTER_DEVICE, MUSTER_DATA_ADDRESS, MUSTER_GID_INDEX, MUSTER_LOG. */
 struct muster_options {
 	size_t size;           /* of this struct at the caller, so that it may grow */
-	const char *server;    /* HOST:PORT of the leader; else as above, or 127.0.0.1:17077 */
+	const char *server;    /* HOST:PORT of the leader, or HOST alone for port 17077; else as
+				* above, or 127.0.0.1:17077 */
 	const char *job;       /* the job's name; default "default" */
 	int32_t rank;          /* -1: as above, or else the leader gives a free one */
 	uint64_t elems;        /* length of the vector; must be the job's */

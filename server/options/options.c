@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "common/config/shared_rows.h"
+#include "common/transport/hostport.h"
 #include "common/transport/tls/options.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
@@ -27,9 +28,10 @@ const struct mst_option mst_server_table[] = {
 	{ .name = "listen",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(listen),
-	  .fallback = "127.0.0.1:17077",
+	  .fallback = "127.0.0.1:" MST_CONTROL_PORT,
 	  .value = "HOST:PORT",
-	  .help = "address of the control port; port 0 takes any free one" },
+	  .help = "address of the control port; port 0 takes any free one. Other hosts reach it "
+		  "only at an address of this host that they can call" },
 	{ .name = "insecure",
 	  .kind = MST_OPTION_FLAG,
 	  FIELD(insecure),

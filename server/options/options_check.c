@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/host/user.h"
+#include "common/transport/hostport.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
@@ -64,23 +65,14 @@ static int state_check(const struct mst_server_options *o, struct mst_reason *wh
 	return mst_server_options_checkpoints(o, &saves, why);
 }
 
-/* Checks "127.0.0.1:17077", "[::1]:0" or "host:17077". A host's name is resolved later, by
- * listening. */
+/* A host's name is resolved later, by listening. */
 static int listen_check(const char *option, const char *listen, struct mst_reason *why)
 {
-	const char *colon = strrchr(listen, ':');
-	uint64_t port;
+	struct mst_hostport at;
+	struct mst_reason cause;
+	int rc = mst_hostport_read(listen, &at, &cause);
 
-	/* an address of IPv6 has brackets */
-	bool several = colon != NULL && listen[0] != '[' && strchr(listen, ':') != colon;
-	if (colon == NULL || colon == listen || mst_parse_u64(colon + 1, &port) != 0 ||
-	    port > UINT16_MAX || several)
-		return mst_reason_fail(
-			why, -EINVAL,
-			"option --%s: \"%.60s\" is not HOST:PORT with a port from 0 to"
-			" 65535",
-			option, listen);
-	return 0;
+	return rc == 0 ? 0 : mst_reason_fail(why, rc, "option --%s: %s", option, cause.text);
 }
 
 static int texts_check(const struct mst_server_options *o, struct mst_reason *why)

@@ -240,7 +240,7 @@ def refused_for_other_reasons(a):
             must(False, "it was not refused")
 
         for make in (sync_of, served_of):
-            for options, words in (({"server": "nowhere"}, "is not HOST:PORT"),
+            for options, words in (({"server": "17077"}, "is not HOST:PORT"),
                                    ({"rank": -7}, "options.rank is -7"),
                                    ({"rank": 12, "server": ranks.server.address}, "rank 12")):
                 said = told(lambda m=make, o=options: m(model, **o))

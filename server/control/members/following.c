@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/kernels/sum.h"
 #include "common/transport/called.h"
+#include "common/transport/hostport.h"
 #include "common/transport/origins.h"
 #include "server/control/job/sentences.h"
 #include "server/control/members/token.h"
@@ -18,6 +19,8 @@
 /* How long one attempt to connect may take, and the pause before another link is asked for. */
 #define CONNECT_NS (500 * MST_MS)
 #define REDIAL_NS (50 * MST_MS)
+/* So long this server waits in silence. */
+#define TELL_NS (5 * MST_SECOND)
 /* Longer than any lease that can be given as an option, and short enough that times do not
  * overflow. */
 #define SERVER_LEASE_MAX_NS (365 * UINT64_C(86400) * MST_SECOND)
@@ -129,6 +132,7 @@ static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64
 	}
 	(void)mst_following_enter(&f->state, MST_FOLLOWING_CONNECT);
 	f->heard_ns = mst_hearing_now(&f->base->hearing);
+	f->tell_ns = now_ns + TELL_NS;
 	snprintf(m->serve.job, sizeof(m->serve.job), "%s", f->base->job.o->job);
 	(void)mst_networks_text(&f->base->job.networks, m->serve.schemes);
 	m->serve.pid = (uint32_t)getpid();
@@ -136,16 +140,41 @@ static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64
 	mst_frontend_send(&f->base->front, c, m);
 }
 
+static bool is_to_tell(struct mst_following *f, uint64_t now_ns)
+{
+	bool due = now_ns >= f->tell_ns;
+
+	if (due)
+		f->tell_ns = MST_NEVER;
+	return due;
+}
+
+/* Why nobody has answered, and what to do about it. */
+static void unanswered(const struct mst_following *f, int error, const struct mst_reason *why,
+		       struct mst_reason *out)
+{
+	struct mst_reason advice;
+
+	if (error == -ENOENT)
+		mst_reason_set(out, "there is no host of this name");
+	else if (why->text[0] != '\0')
+		*out = *why;
+	else
+		mst_reason_set(out, "%s; %s", strerror(-error),
+			       mst_hostport_advice(f->base->job.o->join, error, &advice));
+}
+
 static void connect_leader(struct mst_following *f, uint64_t now_ns)
 {
 	const struct mst_server_options *o = f->base->job.o;
 	struct mst_proof proof = { .own = f->credentials };
-	const char *cause = proof.why.text;
-	struct mst_reason why;
+	struct mst_reason why, cause;
 	struct mst_stream *stream;
 
-	if (f->connect_until == 0)
+	if (f->connect_until == 0) {
 		f->connect_until = mst_server_options_join_until(o, now_ns);
+		f->tell_ns = now_ns + TELL_NS;
+	}
 	int rc = f->stream->connect(o->join, CONNECT_NS, &proof, &stream);
 	if (rc == 0) {
 		say_serve(f, stream, now_ns);
@@ -158,16 +187,18 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 		cut_off(f, why.text, now_ns);
 		return;
 	}
-	if (rc != -EINVAL && rc != -ENOENT && now_ns < f->connect_until)
+	bool goes_on = rc != -EINVAL && rc != -ENOENT && now_ns < f->connect_until;
+	if (goes_on && !is_to_tell(f, now_ns))
 		return;
-	if (rc == -ENOENT)
-		cause = "there is no host of this name";
-	else if (cause[0] == '\0')
-		cause = strerror(-rc);
+	unanswered(f, rc, &proof.why, &cause);
+	if (goes_on) {
+		mst_warn("no leader answers at %.100s, trying again: %s", o->join, cause.text);
+		return;
+	}
 	mst_reason_set(&why,
 		       "no leader answered at %.100s within %.3g s (--join-timeout): "
 		       "%s",
-		       o->join, (double)o->join_timeout_ns / (double)MST_SECOND, cause);
+		       o->join, (double)o->join_timeout_ns / (double)MST_SECOND, cause.text);
 	cut_off(f, why.text, now_ns);
 }
 
@@ -603,6 +634,10 @@ void mst_following_step(struct mst_following *f, uint64_t now_ns)
 		connect_leader(f, now_ns);
 	if (mst_following_conn(f) == NULL)
 		return;
+	if (f->state == ASKED && is_to_tell(f, now_ns))
+		mst_info("the leader at %.100s has taken this server, and gives it its part of the "
+			 "vector when the first worker has come",
+			 f->base->job.o->join);
 	if (now_ns >= f->beat_ns) {
 		f->beat_ns = now_ns + f->base->job.o->lease_ns / MST_BEATS_PER_LEASE;
 		tell(f, MST_MSG_BEAT);

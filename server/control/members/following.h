@@ -45,10 +45,11 @@ struct mst_following {
 	struct mst_server_options options;
 	struct mst_appoint appoint;
 	uint64_t connect_until; /* 0: not tried yet */
-	uint64_t heard_ns;      /* when the leader was last heard, by the clock of `hearing` */
-	uint64_t beat_ns;       /* when the next heartbeat is due */
-	uint64_t state_have;    /* bytes of the start state that have come */
-	uint64_t redial_ns;     /* when another link is asked for; 0, MST_NEVER: it is not */
+	uint64_t tell_ns;    /* when the log says for whom this server waits; MST_NEVER: it has */
+	uint64_t heard_ns;   /* when the leader was last heard, by the clock of `hearing` */
+	uint64_t beat_ns;    /* when the next heartbeat is due */
+	uint64_t state_have; /* bytes of the start state that have come */
+	uint64_t redial_ns;  /* when another link is asked for; 0, MST_NEVER: it is not */
 	uint8_t token[MST_TOKEN_LEN]; /* of the last link that was asked for */
 	uint64_t dials;
 	/* One of the two ends did not let the other in, before the appointment: this server was

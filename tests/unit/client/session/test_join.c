@@ -42,7 +42,7 @@ void __wrap_mst_handle_free(struct muster *gone)
 
 static void the_reason_is_that_of_the_call_that_returned_last(void)
 {
-	struct muster_options opt = client_options_for("nowhere", 1);
+	struct muster_options opt = client_options_for("nowhere:x", 1);
 
 	opens_another = true;
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
@@ -69,7 +69,7 @@ static void wrong_options_are_einval(void)
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
 	opt = good, opt.rank = -2;
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
-	opt = good, opt.server = "nowhere";
+	opt = good, opt.server = "nowhere:x";
 	CU_ASSERT_EQUAL(reopen(&opt), -EINVAL);
 	CU_ASSERT(client_says(muster_error(NULL), "HOST:PORT"));
 	opt = good, opt.tensors = &tensor, opt.tensor_count = 1;
