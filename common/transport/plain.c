@@ -105,10 +105,28 @@ enum mst_reach mst_reach_of(const char *address)
 	return reach;
 }
 
+/* A socket that listens at [::] has its IPv4 callers at addresses of IPv6; people know them by
+ * their own. Return: @sa, or @v4. */
+static const struct sockaddr *unmapped(const struct sockaddr *sa, struct sockaddr_in *v4)
+{
+	const struct sockaddr_in6 *v6 = (const void *)sa;
+
+	if (sa->sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&v6->sin6_addr))
+		return sa;
+	*v4 = (struct sockaddr_in){ .sin_family = AF_INET, .sin_port = v6->sin6_port };
+	memcpy(&v4->sin_addr, &v6->sin6_addr.s6_addr[12], sizeof(v4->sin_addr));
+	return (const void *)v4;
+}
+
 /* Return: false: there was no memory for it, and it is "?". */
 static bool format(const struct sockaddr *sa, socklen_t len, char *out, size_t out_len)
 {
 	char host[NI_MAXHOST], port[NI_MAXSERV];
+	struct sockaddr_in v4;
+	const struct sockaddr *given = sa;
+
+	sa = unmapped(given, &v4);
+	len = sa == given ? len : sizeof(v4);
 	bool known = getnameinfo(sa, len, host, sizeof(host), port, sizeof(port),
 				 NI_NUMERICHOST | NI_NUMERICSERV) == 0;
 

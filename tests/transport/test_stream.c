@@ -194,6 +194,26 @@ static void version_six_has_brackets(void)
 	pair_close(&p);
 }
 
+/* As that of a caller with IPv4 is to a socket that listens at [::]. */
+static void a_mapped_address_is_one_of_ipv4(void)
+{
+	struct mst_listener *l;
+	char bound[64];
+	struct stream_pair p;
+
+	int rc = ops->listen("[::ffff:127.0.0.1]:0", own, &l, bound, sizeof(bound));
+	if (rc == -EAFNOSUPPORT) {
+		puts("(this host has no IPv6)");
+		return;
+	}
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	ops->unlisten(l);
+	pair_at(&p, "[::ffff:127.0.0.1]:0");
+	CU_ASSERT_EQUAL(strncmp(p.bound, "127.0.0.1:", 10), 0);
+	CU_ASSERT_EQUAL(strncmp(p.peer, "127.0.0.1:", 10), 0);
+	pair_close(&p);
+}
+
 static void a_bad_address_is_einval(void)
 {
 	static const char *const bad[] = {
@@ -334,6 +354,7 @@ static CU_TestInfo cases[] = {
 	{ "both addresses are told", addresses_are_told },
 	{ "a name will do for an address", a_name_will_do },
 	{ "an IPv6 address has brackets", version_six_has_brackets },
+	{ "a mapped address is one of IPv4", a_mapped_address_is_one_of_ipv4 },
 	{ "a bad address is -EINVAL", a_bad_address_is_einval },
 	{ "an address of one link needs its interface",
 	  an_address_of_one_link_needs_its_interface },

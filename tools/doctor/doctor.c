@@ -86,7 +86,7 @@ static void judge_tries(const struct mst_doctor_facts *facts, const struct mst_d
 	if (tries->way.control.tried)
 		mst_doctor_judge_way(&tries->way, facts, wish, out);
 	if (!wish->rdma && mst_findings_ok(out, "tcp"))
-		mst_findings_spare(out, mst_doctor_is_of_rdma);
+		mst_findings_spare(out, mst_doctor_is_of_rdma, "RDMA");
 }
 
 static int examine(const struct mst_doctor_facts *facts, const struct mst_doctor_options *o)

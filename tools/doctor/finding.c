@@ -53,11 +53,17 @@ void mst_finding_fix(struct mst_finding *f, const char *fmt, ...)
 	va_end(args);
 }
 
-void mst_findings_spare(struct mst_findings *list, bool (*is_spare)(const char *check))
+void mst_findings_spare(struct mst_findings *list, bool (*is_spare)(const char *check),
+			const char *what)
 {
-	for (uint32_t i = 0; i < list->count; i++)
-		if (list->item[i].level == MST_FINDING_FAIL && is_spare(list->item[i].check))
-			list->item[i].level = MST_FINDING_WARNING;
+	for (uint32_t i = 0; i < list->count; i++) {
+		struct mst_finding *f = &list->item[i];
+		size_t used = strlen(f->found);
+		if (f->level == MST_FINDING_OK || !is_spare(f->check))
+			continue;
+		f->level = MST_FINDING_WARNING;
+		(void)snprintf(f->found + used, sizeof(f->found) - used, " (only for %s)", what);
+	}
 }
 
 static bool has(const struct mst_findings *list, enum mst_finding_level level, const char *check)

@@ -37,8 +37,10 @@ void mst_finding_cause(struct mst_finding *f, const char *fmt, ...)
 void mst_finding_fix(struct mst_finding *f, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Failures of what a host can do without become warnings. @is_spare: is a check about that? */
-void mst_findings_spare(struct mst_findings *list, bool (*is_spare)(const char *check));
+/* Failures of what a host can do without become warnings, and each warning of that kind says @what
+ * it is for. @is_spare: is a check about that? */
+void mst_findings_spare(struct mst_findings *list, bool (*is_spare)(const char *check),
+			const char *what);
 
 /* Is there one of that check that is in order? */
 bool mst_findings_ok(const struct mst_findings *list, const char *check);

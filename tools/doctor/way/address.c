@@ -90,15 +90,3 @@ void mst_way_host(const char *address, char out[MST_WAY_HOST_LEN])
 
 	(void)snprintf(out, MST_WAY_HOST_LEN, "%.*s", (int)(len - bracketed), address + bracketed);
 }
-
-void mst_way_unmap(char *address)
-{
-	static const char mapped[] = "[::ffff:";
-	size_t skip = sizeof(mapped) - 1;
-	char *end = strchr(address, ']');
-
-	if (strncmp(address, mapped, skip) != 0 || end == NULL || strchr(address, '.') == NULL)
-		return;
-	memmove(end, end + 1, strlen(end));
-	memmove(address, address + skip, strlen(address + skip) + 1);
-}

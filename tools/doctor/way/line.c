@@ -93,6 +93,13 @@ static int other(const struct mst_way_stream *s, struct mst_reason *why)
 {
 	char said[61];
 
+	/* to a caller without TLS a listener with certificates says so in a message of muster's */
+	if (s->has >= 4 && memcmp(s->text, "mstr", 4) == 0 &&
+	    memmem(s->text, s->has, "by TLS", 6) != NULL)
+		return mst_reason_fail(why, -EPROTO,
+				       "%s, a muster doctor --listen or a server of a job, has "
+				       "certificates, and this end has none",
+				       s->peer);
 	if (s->has >= 4 && memcmp(s->text, "mstr", 4) == 0)
 		return mst_reason_fail(why, -EPROTO,
 				       "at %s there is a server of a job (musterd), which answers "

@@ -186,7 +186,6 @@ static void take_in(struct mst_way_peer *p, struct mst_stream *stream, char *fro
 {
 	struct way_caller *c = place(p);
 
-	mst_way_unmap(from);
 	if (c == NULL) {
 		p->ops->close(stream);
 		return;

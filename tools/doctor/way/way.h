@@ -31,8 +31,6 @@
 int mst_way_address(const char *typed, char out[MST_WAY_TEXT_LEN], struct mst_reason *why);
 /* HOST:PORT without its port and brackets. */
 void mst_way_host(const char *address, char out[MST_WAY_HOST_LEN]);
-/* "[::ffff:10.0.0.1]:4711" as "10.0.0.1:4711"; others as they are. In place. */
-void mst_way_unmap(char *address);
 
 /* ---- line.c: what both ends say ---- */
 

@@ -274,9 +274,12 @@ static void what_is_spare_is_a_warning(void)
 	doctor_host();
 	doctor_facts.device_count = 0;
 	doctor_facts.has_certificate = true; /* with no role */
+	doctor_facts.memlock = 64 << 10;
+	doctor_facts.ipc_lock = false;
 	doctor_judge();
-	mst_findings_spare(&doctor_found, mst_doctor_is_of_rdma);
-	DOCTOR_SAYS("devices", "", MST_FINDING_WARNING, "none", "", "");
+	mst_findings_spare(&doctor_found, mst_doctor_is_of_rdma, "RDMA");
+	DOCTOR_SAYS("devices", "", MST_FINDING_WARNING, "(only for RDMA)", "", "");
+	DOCTOR_SAYS("memlock", "", MST_FINDING_WARNING, "(only for RDMA)", "", "");
 	DOCTOR_SAYS("identity", "", MST_FINDING_FAIL, "role", "", "");
 	CU_ASSERT_EQUAL(mst_findings_of(&doctor_found, MST_FINDING_FAIL), 1);
 }
