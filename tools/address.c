@@ -27,7 +27,7 @@ static const char *environment(void)
 	return address != NULL && address[0] != '\0' ? address : NULL;
 }
 
-int mst_address_choose(const char *command, const char *typed, char out[MST_ADDRESS_LEN])
+int mst_address_choose(const char *command, const char *typed, char out[MST_SERVER_ADDRESS_LEN])
 {
 	const char *address = typed != NULL ? typed : environment();
 	struct mst_hostport at;
@@ -48,7 +48,7 @@ bool mst_address_is_known(void)
 }
 
 int mst_address_need(const char *command, const char *example, const char *typed,
-		     char out[MST_ADDRESS_LEN])
+		     char out[MST_SERVER_ADDRESS_LEN])
 {
 	if (typed == NULL && environment() == NULL)
 		return mst_refuse(command,

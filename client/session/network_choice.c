@@ -28,41 +28,41 @@ bool mst_network_choice_pass(struct mst_network_choice *c, const struct mst_tran
 	return c->left.count > 0;
 }
 
-/* Is the listener of no network that this build has? */
-static bool is_strange(const char *address)
+/* The networks of a listener that this build has, "shm,tcp"; "": none. Return: @out. */
+static const char *offered(const char *address, char out[MST_NETWORKS_TEXT_LEN])
 {
 	struct mst_networks all;
 	struct mst_reason why;
 
 	(void)mst_networks_read("auto", &all, &why);
 	mst_networks_keep(&all, address);
-	return all.count == 0;
+	return mst_networks_text(&all, out);
 }
 
 static int none_left(const struct mst_welcome *w, uint32_t server, const char *may,
 		     struct mst_reason *why)
 {
-	const char *first = w->server[0].address, *address = w->server[server].address;
+	char first[MST_NETWORKS_TEXT_LEN], theirs[MST_NETWORKS_TEXT_LEN];
 
-	if (is_strange(address))
+	if (offered(w->server[server].address, theirs)[0] == '\0')
 		return mst_reason_fail(
 			why, -EPROTONOSUPPORT,
 			"the server's listener %.200s is for a network that this build "
 			"does not have",
-			address);
+			w->server[server].address);
 	if (server == 0)
 		return mst_reason_fail(
 			why, -EINVAL,
-			"the server listens at %.200s, and MUSTER_TRANSPORT is %s: set "
+			"the server offers links over %s, and MUSTER_TRANSPORT is %s: set "
 			"it to auto, or start the server with --transport %s",
-			address, may, may);
+			theirs, may, may);
 	return mst_reason_fail(
 		why, -EPROTO,
-		"the servers of the job listen at %.150s and %.150s, and a worker links "
+		"the servers of the job offer links over %s and over %s, and a worker links "
 		"with all of them over one network: start all servers with the same "
 		"--transport, and MUSTER_TRANSPORT, which is %s, has to name one of "
 		"theirs",
-		first, address, may);
+		offered(w->server[0].address, first), theirs, may);
 }
 
 /* Leaves those of the list that all servers offer. */

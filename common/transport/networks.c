@@ -154,6 +154,48 @@ bool mst_transport_address(const struct mst_transport *t, const char *list,
 	return false;
 }
 
+/* Is it one of those in @list, "10.0.0.1:4711, [fd00::1]:4711"? */
+static bool is_listed(const char *list, const char *place, size_t len)
+{
+	for (const char *at = list; *at != '\0'; at += strspn(at, ", ")) {
+		size_t one = strcspn(at, ",");
+		if (one == len && memcmp(at, place, len) == 0)
+			return true;
+		at += one;
+	}
+	return false;
+}
+
+/* Adds those of "10.0.0.1:4711,*:4711", of @len characters. */
+static void add_places(const char *places, size_t len, char out[MST_ADDRESS_LEN])
+{
+	const char *end = places + len;
+
+	for (const char *at = places; at < end;) {
+		size_t used = strlen(out), one = strcspn(at, ",|");
+		if (*at != '*' && !is_listed(out, at, one))
+			(void)snprintf(out + used, MST_ADDRESS_LEN - used, "%s%.*s",
+				       used > 0 ? ", " : "", (int)one, at);
+		at += one + 1;
+	}
+}
+
+const char *mst_networks_places(const char *address, char out[MST_ADDRESS_LEN])
+{
+	char one[MST_ADDRESS_LEN];
+	const struct mst_transport *t;
+
+	out[0] = '\0';
+	for (uint32_t i = 0; (t = mst_transport_at(i)) != NULL; i++) {
+		size_t prefix = strlen(t->prefix);
+		if (!t->maps && mst_transport_address(t, address, one))
+			add_places(one + prefix, strlen(one) - prefix, out);
+	}
+	if (out[0] == '\0')
+		(void)snprintf(out, MST_ADDRESS_LEN, "%s", address);
+	return out;
+}
+
 void mst_networks_keep(struct mst_networks *n, const char *address)
 {
 	char unused[MST_ADDRESS_LEN];

@@ -407,6 +407,11 @@ const struct mst_transport *mst_networks_transport(const struct mst_networks *n)
 /* "shm,tcp". Return: @out. */
 const char *mst_networks_text(const struct mst_networks *n, char out[MST_NETWORKS_TEXT_LEN]);
 
+/* What other hosts call of a listener, for people: "10.0.0.1:4711, [fd00::1]:4711", each once and
+ * without the place that stands for wherever the server is called. Where there is no such address,
+ * @address as it is, such as the path of a socket. Return: @out. */
+const char *mst_networks_places(const char *address, char out[MST_ADDRESS_LEN]);
+
 /* Holds the port that @fabric asks for, for the first of the networks that has ports. Return: 0, or
  * -errno, with a sentence. */
 int mst_networks_hold(const struct mst_networks *n, const struct mst_fabric *fabric,

@@ -152,6 +152,25 @@ static void a_list_of_addresses_has_one_for_each_network(void)
 	CU_ASSERT_PTR_NULL(mst_networks_transport(&n));
 }
 
+static bool is_shown_as(const char *list, const char *wanted)
+{
+	char text[MST_ADDRESS_LEN];
+
+	return strcmp(mst_networks_places(list, text), wanted) == 0;
+}
+
+static void people_are_shown_what_other_hosts_call(void)
+{
+	CU_ASSERT(is_shown_as("/run/m/7|tcp:*:4711,10.0.0.1:4711,[fd00::1]:4711",
+			      "10.0.0.1:4711, [fd00::1]:4711"));
+	CU_ASSERT(is_shown_as("tcp:10.0.0.1:4711,10.0.0.1:4711", "10.0.0.1:4711"));
+	CU_ASSERT(is_shown_as("tcp:10.0.0.1:47,10.0.0.1:471,1.0.0.1:47",
+			      "10.0.0.1:47, 10.0.0.1:471, 1.0.0.1:47"));
+	CU_ASSERT(is_shown_as("verbs:10.0.0.1:5|tcp:10.0.0.1:4711", "10.0.0.1:5, 10.0.0.1:4711"));
+	CU_ASSERT(is_shown_as("/run/m/7", "/run/m/7"));
+	CU_ASSERT(is_shown_as("", ""));
+}
+
 static void one_network_is_opened_by_itself(void)
 {
 	struct mst_networks n;
@@ -177,6 +196,7 @@ static CU_TestInfo cases[] = {
 	  what_names_no_networks_is_einval_and_quoted },
 	{ "a list of addresses has one for each network",
 	  a_list_of_addresses_has_one_for_each_network },
+	{ "people are shown what other hosts call", people_are_shown_what_other_hosts_call },
 	{ "one network is opened by itself, several by a joint net",
 	  one_network_is_opened_by_itself },
 	CU_TEST_INFO_NULL,

@@ -430,7 +430,7 @@ static int ask(const struct request *r, const struct mst_operands *operands,
 	       struct request_line *line)
 {
 	static struct mst_message msg; /* too large for a stack */
-	char address[MST_ADDRESS_LEN];
+	char address[MST_SERVER_ADDRESS_LEN];
 
 	msg.kind = r->kind;
 	if (take_operands(r, operands, line) != 0 || r->fill(line, &msg) != 0 ||

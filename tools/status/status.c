@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/option.h"
+#include "common/transport/transport.h"
 #include "common/wire/counted.h"
 #include "tools/address.h"
 #include "tools/command.h"
@@ -55,12 +56,13 @@ static void print_servers(const struct mst_status *job)
 	(void)printf("server  %-8s %21s  %-9s listener\n", "state", "elements", "network");
 	for (uint32_t i = 0; i < job->server_count; i++) {
 		const struct mst_status_server *s = &job->server[i];
-		char part[48] = "";
+		char part[48] = "", places[MST_ADDRESS_LEN];
 		if (s->count > 0)
 			(void)snprintf(part, sizeof(part), "%" PRIu64 " to %" PRIu64, s->first,
 				       s->first + s->count - 1);
 		(void)printf("%6u  %-8s %21s  %-9s %s\n", i, mst_report_server_state(s->state),
-			     part, i > 0 ? mst_report_network(&s->link).text : "", s->listener);
+			     part, i > 0 ? mst_report_network(&s->link).text : "",
+			     mst_networks_places(s->listener, places));
 	}
 }
 
@@ -175,7 +177,7 @@ static int ask_and_show(const char *address, const struct mst_status_options *op
 
 static int status(const struct mst_status_options *options, const char *typed)
 {
-	char address[MST_ADDRESS_LEN];
+	char address[MST_SERVER_ADDRESS_LEN];
 	struct mst_reason why;
 	bool shown = true;
 

@@ -279,17 +279,20 @@ static void take_options(struct mst_following *f)
 static int take_networks(struct mst_following *f, struct mst_reason *why)
 {
 	struct mst_networks *own = &f->base->job.networks;
-	char text[MST_NETWORKS_TEXT_LEN];
+	char text[MST_NETWORKS_TEXT_LEN], theirs[MST_NETWORKS_TEXT_LEN];
+	struct mst_networks offered;
 
+	(void)mst_networks_read("auto", &offered, why);
+	mst_networks_keep(&offered, f->appoint.address);
 	(void)mst_networks_text(own, text);
 	mst_networks_keep(own, f->appoint.address);
 	if (own->count > 0)
 		return 0;
 	return mst_reason_fail(
 		why, -EINVAL,
-		"the leader at %.100s listens for links at %.200s, and this server's "
-		"--transport is %s: give both the same",
-		f->base->job.o->join, f->appoint.address, text);
+		"the leader at %.100s offers links over %s, and this server's --transport is "
+		"%s: give both the same",
+		f->base->job.o->join, mst_networks_text(&offered, theirs), text);
 }
 
 static bool dial(struct mst_following *f, const uint8_t *token)

@@ -98,7 +98,7 @@ static void another_transport_than_the_listeners_is_einval(void)
 {
 	setenv("MUSTER_TRANSPORT", "shm", 1);
 	CU_ASSERT_EQUAL(client_open(name_a_listener_afar, CLIENT_LONG_MS), -EINVAL);
-	CU_ASSERT(client_says(muster_error(NULL), "listens at verbs:10.0.0.1:4791"));
+	CU_ASSERT(client_says(muster_error(NULL), "offers links over verbs, and"));
 	CU_ASSERT(client_says(muster_error(NULL), "MUSTER_TRANSPORT is shm"));
 	client_close();
 	setenv("MUSTER_TRANSPORT", "verbs", 1);
