@@ -151,6 +151,20 @@ def nobody_joins(a):
               and f"MUSTER_SERVER={job.address}" in said)
 
 
+def all_who_came_were_refused(a):
+    """The server's last sentence is about those who called in vain, and not that nobody came."""
+    with Job(a, "-n", "3", "--join-timeout", "2s") as job:
+        job.server.process.send_signal(signal.SIGSTOP)
+        for rank in range(2):
+            job.work(rank, MUSTER_JOB="other")
+        check("two say hello", until(lambda: job.server.unread() == 2, HANG_S))
+        job.server.process.send_signal(signal.SIGCONT)
+        status, said = job.server.end(HANG_S)
+        check(f"in words: {said.splitlines()[-1]}", status == 1 and "no worker came" not in said
+              and "no worker was let in within 2 s (--join-timeout): 2 called and were refused, "
+              "the last because" in said and '"other"' in said.splitlines()[-1])
+
+
 def stopped_before_anybody_joins(a):
     """Time in which the server stood still is not the workers'. One has called meanwhile, and is
     still to be linked and to start when the server goes on."""
@@ -305,7 +319,8 @@ def a_server_that_dies_before_the_start(a):
 
 CASES = cases(sigterm, sigterm_with_a_stopped_worker, sigkill, status_before_anybody,
               many_watchers, strangers_while_the_server_stands_still, heartbeat_flood,
-              join_timeout, nobody_joins, stopped_before_anybody_joins, all_workers_hang,
+              join_timeout, nobody_joins, all_who_came_were_refused,
+              stopped_before_anybody_joins, all_workers_hang,
               nobody_offers, rejoin, kill_at_any_moment, freeze_at_any_moment,
               a_frozen_worker_wakes_evicted, a_run_of_servers_is_ended_in_any_phase,
               a_server_that_dies_before_the_start)

@@ -115,6 +115,8 @@ static int check_rejoins(const struct mst_joining *j, const struct mst_hello *he
 static void refuse(struct mst_joining *j, struct mst_conn *c, int error, const char *why,
 		   uint64_t now_ns)
 {
+	j->leading->refused++;
+	mst_reason_set(&j->leading->refusal, "%s", why);
 	mst_complain(&j->base->front.complaints, MST_COMPLAINT_REFUSED, "%s refused: %s", c->peer,
 		     why);
 	mst_frontend_error(&j->base->front, c, error, why, now_ns);

@@ -11,6 +11,7 @@
 #include "common/base/reason.h"
 #include "common/transport/called.h"
 #include "common/transport/origins.h"
+#include "common/transport/transport.h"
 #include "server/control/members/follower_links.h"
 #include "server/control/members/token.h"
 
@@ -156,7 +157,7 @@ static bool is_reachable(const struct mst_leading *l, const char *listener)
 static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listener, uint64_t now_ns)
 {
 	struct mst_follower_place *s = &l->followers.place[c->server];
-	char host[MST_CALLED_LEN];
+	char host[MST_CALLED_LEN], places[MST_ADDRESS_LEN];
 	uint64_t first, count;
 
 	if (s->linking)
@@ -173,8 +174,8 @@ static bool serves(struct mst_leading *l, struct mst_conn *c, const char *listen
 	if (!mst_called_is_here(mst_called_host_of(c->peer, host)))
 		mst_called_fill(s->listener, sizeof(s->listener), host);
 	mst_job_part(&l->base->job, c->server, &first, &count);
-	mst_info("server %" PRIu32 " serves elements %" PRIu64 " to %" PRIu64 " at %.100s",
-		 c->server, first, first + count - 1, listener);
+	mst_info("server %" PRIu32 " serves elements %" PRIu64 " to %" PRIu64 " at %.200s",
+		 c->server, first, first + count - 1, mst_networks_places(s->listener, places));
 	return true;
 }
 
@@ -284,6 +285,14 @@ bool mst_leading_nobody_came(const struct mst_leading *l, struct mst_reason *why
 	double seconds = (double)o->join_timeout_ns / (double)MST_SECOND;
 	uint32_t count = 1;
 
+	if (l->base->job.plan.vector.elems == 0 && l->refused > 0) {
+		mst_reason_set(why,
+			       "no worker was let in within %.3g s (--join-timeout): %" PRIu64
+			       " called and %s refused, the last because %.300s",
+			       seconds, l->refused, l->refused > 1 ? "were" : "was",
+			       l->refusal.text);
+		return true;
+	}
 	if (l->base->job.plan.vector.elems == 0) {
 		mst_reason_set(why,
 			       "no worker came within %.3g s (--join-timeout): start %" PRIu32

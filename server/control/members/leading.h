@@ -15,9 +15,11 @@ struct mst_leading {
 	struct mst_base *base;
 	struct mst_followers followers;
 
-	uint64_t beat_ns;    /* when followers get the next heartbeat */
-	uint64_t join_until; /* the job fails then if workers or followers are missing */
-	bool gathered;       /* all followers were ready at some time */
+	uint64_t beat_ns;          /* when followers get the next heartbeat */
+	uint64_t join_until;       /* the job fails then if workers or followers are missing */
+	bool gathered;             /* all followers were ready at some time */
+	uint64_t refused;          /* so many workers have called that were not let in */
+	struct mst_reason refusal; /* of the last of them */
 	/* after the job: until when followers may take to close; 0: not set yet */
 	uint64_t part_until;
 };
