@@ -38,9 +38,11 @@ enum mst_peer_kind {
 	MST_PEER_FULL,
 	MST_PEER_ABANDONED, /* who, slot, value: the grant's epoch */
 	MST_PEER_ANSWERED,  /* who, value: the ask's number */
-	MST_PEER_LOST,      /* who, code: negative errno */
-	MST_PEER_SPOILT,    /* spoilt */
-	MST_PEER_SETTLED,   /* all orders before SETTLE have been executed */
+	/* who, code: negative errno; value: 1: besides, the link with the worker is gone, and all
+	 * that has come over it has been reported */
+	MST_PEER_LOST,
+	MST_PEER_SPOILT,  /* spoilt */
+	MST_PEER_SETTLED, /* all orders before SETTLE have been executed */
 	/* value: the version; squares: of its mean, in the server's part. With norms of tensors
 	 * also slot: which sum of squares it is, enum mst_edge_sum; code: one tensor goes on beyond
 	 * both borders of the part; coefficient: the weight decay of the tensor at that border */

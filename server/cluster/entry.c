@@ -5,6 +5,7 @@
 #include "server/cluster/entry.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -51,6 +52,11 @@ void mst_entry_of_event(const struct mst_ledger_event *ev, struct mst_peer_entry
 	case MST_EV_LOST:
 		*out = entry_for(MST_PEER_LOST, ev->who);
 		out->code = ev->error;
+		break;
+	case MST_EV_UNLINKED:
+		*out = entry_for(MST_PEER_LOST, ev->who);
+		out->code = -EPIPE;
+		out->value = 1;
 		break;
 	case MST_EV_SPOILT:
 		*out = entry_for(MST_PEER_SPOILT, ev->who);
@@ -153,8 +159,11 @@ static void read_event(const struct mst_peer_entry *entry, uint32_t server,
 		out->lent.version = entry->value;
 		break;
 	default:
-		out->kind = MST_EV_LOST;
-		out->error = entry->code;
+		out->kind = entry->value == 1 ? MST_EV_UNLINKED : MST_EV_LOST;
+		if (out->kind == MST_EV_UNLINKED)
+			out->shard = server;
+		else
+			out->error = entry->code;
 	}
 }
 

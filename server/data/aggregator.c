@@ -30,8 +30,9 @@ static uint64_t queue_size(const struct mst_aggregator_cfg *cfg)
 	 * task for the reduce phase, and each session is answered once. */
 	uint32_t of_slot = mst_optimizer_reduces(&cfg->optimizer) || cfg->distances ? 3 : 2;
 
-	/* And each is read when it arrives, as what its session says besides is in turn: an ask. */
-	uint32_t of_session = mst_aggregator_examines(cfg) ? 1 + cfg->slots : 0;
+	/* And each is read when it arrives, as what its session says besides is in turn: an ask,
+	 * and that its link is gone. */
+	uint32_t of_session = mst_aggregator_examines(cfg) ? 2 + cfg->slots : 0;
 
 	return cfg->buffers +
 	       (uint64_t)cfg->sessions_max * (1 + of_slot * cfg->slots + of_session) + 16;
@@ -395,6 +396,12 @@ void mst_aggregator_arrived(struct mst_aggregator *a, const struct mst_net_event
 	}
 	if (error != 0)
 		mst_aggregator_lose(a, session, error);
+	if (ev->kind == MST_LOST)
+		report_in_turn(a, session,
+			       &(struct mst_ledger_event){
+				       .kind = MST_EV_UNLINKED,
+				       .shard = a->cfg.index,
+			       });
 }
 
 /* Decisions. */

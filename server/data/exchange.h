@@ -112,6 +112,8 @@ struct mst_notice {
 		struct {
 			enum mst_evict_why why;
 			uint32_t server; /* the follower that reported why; 0: no follower did */
+			/* As in the decision; at the leader alone. */
+			uint64_t announced, came;
 		} evict;
 		const struct mst_kept *kept;
 		struct mst_saving saving;

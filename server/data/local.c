@@ -269,6 +269,8 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 	case MST_DO_EVICT:
 		notice.kind = MST_NOTE_EVICTED;
 		notice.evict.why = d->evict;
+		notice.evict.announced = d->announced;
+		notice.evict.came = d->came;
 		break;
 	case MST_DO_POLICY:
 		note_policy(l, d);

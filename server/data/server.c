@@ -57,11 +57,12 @@ static uint64_t pow2_above(uint64_t n)
 	return size;
 }
 
-/* What can be queued: of each session its slots full or given up, an ask, its loss, an answer sent,
- * its link up, and of a rank's next session the same; and what one look at the net brings. */
+/* What can be queued: of each session its slots full or given up, an ask, its loss and that of its
+ * link, an answer sent, its link up, and of a rank's next session the same; and what one look at
+ * the net brings. */
 static uint64_t events_max(const struct mst_server_cfg *cfg)
 {
-	return pow2_above(POLL_MAX + cfg->aggregator.workers * UINT64_C(16) + 64);
+	return pow2_above(POLL_MAX + cfg->aggregator.workers * UINT64_C(18) + 64);
 }
 
 static uint64_t messages_max(const struct mst_server_cfg *cfg)

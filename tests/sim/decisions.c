@@ -348,6 +348,15 @@ static void check_lease(const struct obs_session *s)
 			     (double)(sim_now() - s->died_ns) / (double)MST_SECOND);
 }
 
+/* A worker that has left is not waited for when no link can bring anything of it any more. */
+static void check_leave(const struct obs_session *s, enum mst_evict_why why)
+{
+	if (s->leaves && s->unlinked == obs.plan->servers &&
+	    (why == MST_EVICT_LEASE || why == MST_EVICT_PATIENCE))
+		obs_violated("rank %" PRIu32 " has left, and is waited for without a link",
+			     s->rank);
+}
+
 static void evicted(const struct mst_decision *d)
 {
 	struct obs_session *s = find_or_complain(d->who, "an eviction");
@@ -355,6 +364,7 @@ static void evicted(const struct mst_decision *d)
 	if (s == NULL)
 		return;
 	check_lease(s);
+	check_leave(s, d->evict);
 	if (!s->live)
 		obs_violated("rank %" PRIu32 ".%" PRIu32 " is ended twice", s->rank,
 			     s->incarnation);

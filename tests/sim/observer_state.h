@@ -51,6 +51,7 @@ struct obs_session {
 	/* steps.c */
 	uint32_t links; /* to servers */
 	bool start_called, leaves;
+	uint32_t unlinked;     /* servers whose link with it is gone */
 	bool rostered, passed; /* of the open step */
 	bool rests, has_rested;
 	bool asks;          /* an ask of it is open */

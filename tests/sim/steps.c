@@ -217,6 +217,9 @@ static void of_session(struct obs_session *s, const struct mst_ledger_event *ev)
 	case MST_EV_LEAVE:
 		s->leaves = true;
 		break;
+	case MST_EV_UNLINKED:
+		s->unlinked++;
+		break;
 	default:
 		break;
 	}

@@ -99,12 +99,48 @@ static void no_state(struct mst_reason *out, const struct mst_eviction *loss,
 			loss->rank, o->history, 2 * seconds(o->patience_ns));
 }
 
+/* A worker has left and was waited for: the time limits are not too short for the others. */
+static void left_too_soon(struct mst_reason *out, const struct mst_eviction *loss,
+			  const struct mst_server_options *o)
+{
+	mst_reason_set(out,
+		       "rank %" PRIu32 " has left without all that it announced: its last "
+		       "contribution was to be number %" PRIu64 ", and ",
+		       loss->rank, loss->announced);
+	if (loss->came == 0)
+		mst_reason_add(out, "none came; ");
+	else
+		mst_reason_add(out, "the last that came is number %" PRIu64 "; ", loss->came);
+	if (loss->why == MST_EVICT_LOST)
+		mst_reason_add(out, "its link is gone, so no other can come%s%s",
+			       loss->link[0] != '\0' ? ": " : "", loss->link);
+	else if (loss->why == MST_EVICT_LEASE)
+		mst_reason_add(out, "it was silent for its lease of %.3g s: stopped, or cut off",
+			       seconds(o->lease_ns));
+	else
+		mst_reason_add(out,
+			       "its link is there and brought no other, for which a step waited "
+			       "for the patience of %.3g s",
+			       seconds(o->patience_ns));
+}
+
+static bool is_about_rest(const struct mst_eviction *loss)
+{
+	return loss->announced > loss->came &&
+	       (loss->why == MST_EVICT_LOST || loss->why == MST_EVICT_LEASE ||
+		loss->why == MST_EVICT_PATIENCE);
+}
+
 void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
 			  const struct mst_server_options *o)
 {
 	bool told = loss->link[0] != '\0';
 	uint32_t rank = loss->rank;
 
+	if (is_about_rest(loss)) {
+		left_too_soon(out, loss, o);
+		return;
+	}
 	switch (loss->why) {
 	case MST_EVICT_LEFT:
 		mst_reason_set(out, "rank %" PRIu32 " left", rank);

@@ -27,6 +27,9 @@ struct mst_eviction {
 	enum mst_evict_why why;
 	const char *link; /* what the transport said of the lost link; "": nothing */
 	bool alone;       /* no other worker is in the job */
+	/* A worker that has left: the numbers of its last contribution, as it has said, and of the
+	 * last that came; else 0. */
+	uint64_t announced, came;
 };
 void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
 			  const struct mst_server_options *o);

@@ -341,6 +341,8 @@ static void why_evicted(const struct mst_workers *w, const struct mst_notice *no
 {
 	struct mst_eviction loss = { .rank = notice->who.rank,
 				     .why = notice->evict.why,
+				     .announced = notice->evict.announced,
+				     .came = notice->evict.came,
 				     .link = mst_sessions_link_reason(&w->base->sessions,
 								      notice->who),
 				     .alone = is_alone(&w->base->job, notice->who.rank) };

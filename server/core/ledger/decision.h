@@ -172,7 +172,13 @@ struct mst_decision {
 			bool adapts; /* the policy in force has chosen it */
 		} policy;
 		bool rests;
-		enum mst_evict_why evict;
+		struct {
+			enum mst_evict_why evict;
+			/* A worker that has left: the seq of its last header, as it has
+			 * said, and of the last that every shard has reported, with all
+			 * before it. Else both are 0. */
+			uint64_t announced, came;
+		};
 		struct {
 			enum mst_finish_why why;
 			uint64_t version;

@@ -39,9 +39,12 @@ enum mst_ledger_event_kind {
 	MST_EV_ASK,       /* ask; MST_SHARD_LEAD has read it */
 	MST_EV_ANSWERED,  /* a shard has sent all of a copied answer: shard, number */
 	MST_EV_HEARTBEAT,
-	MST_EV_HEARD,  /* every worker's connection was read to its end after heard_ns */
-	MST_EV_LEAVE,  /* seq: of its last header */
-	MST_EV_LOST,   /* the worker's control connection or a link is gone: error */
+	MST_EV_HEARD, /* every worker's connection was read to its end after heard_ns */
+	MST_EV_LEAVE, /* seq: of its last header */
+	MST_EV_LOST,  /* the worker's control connection or a link is gone: error */
+	/* The worker's link with one shard is gone, and all that has come over it has been
+	 * reported: shard. MST_EV_LOST, which does not wait for its turn, has come before. */
+	MST_EV_UNLINKED,
 	MST_EV_FINISH, /* the worker wants the job to end */
 	MST_EV_GOAL,   /* goal: the worker wants the job to end with this version */
 	/* policy: another one; each of its rules has passed mst_rule_check() */
@@ -101,7 +104,7 @@ struct mst_ledger_event {
 			bool comes_back; /* the worker gives and takes states */
 		} join;
 		struct {
-			uint32_t shard; /* LINKED, SETTLED, SERVER */
+			uint32_t shard; /* LINKED, UNLINKED, SETTLED, SERVER */
 			bool far;       /* LINKED: that network does not map memory */
 		};
 		struct {

@@ -175,7 +175,9 @@ bool mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
 
 /* A worker that has sent leave closes its connections next. If the session ended there, a header
  * that some shard has still to report would be overtaken, and work that was pushed would be
- * cancelled. If that header never comes, the lease ends the session. */
+ * cancelled. What ends the session is that header, or MST_EV_UNLINKED, after which it cannot come.
+ * A link that lives and brings nothing is waited for like that of any worker: until patience with
+ * a missing gradient is over, or, if heartbeats cease, the lease. */
 static void lost(struct mst_ledger *l, struct mst_member *m, int error)
 {
 	if (error == -EPROTO)
@@ -222,6 +224,9 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		break;
 	case MST_EV_LOST:
 		lost(l, m, ev->error);
+		break;
+	case MST_EV_UNLINKED:
+		mst_life_unlinked(l, m, ev->shard);
 		break;
 	case MST_EV_EVICT:
 		mst_life_evict(l, m);

@@ -59,6 +59,7 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->behind = MST_UP_TO_DATE;
 	m->outrun = 0;
 	m->asked_in = 0;
+	m->unlinked = 0;
 	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++)
 		pending_clear(&m->pending[slot], 1);
 }
@@ -160,6 +161,23 @@ struct mst_pending_header *mst_member_next(struct mst_member *m, uint32_t slots,
 	struct mst_pending_header *p = mst_member_pending(m, slots, m->judged + 1);
 
 	return p != NULL && p->full_count == shards ? p : NULL;
+}
+
+uint64_t mst_member_came(struct mst_member *m, uint32_t slots, uint32_t shards)
+{
+	const struct mst_pending_header *p;
+	uint64_t seq = m->judged;
+
+	while ((p = mst_member_pending(m, slots, seq + 1)) != NULL && p->full_count == shards)
+		seq++;
+	return seq;
+}
+
+bool mst_member_is_cut_off(struct mst_member *m, uint32_t slots)
+{
+	const struct mst_pending_header *p = mst_member_pending(m, slots, m->judged + 1);
+
+	return (m->unlinked & ~(p != NULL ? p->full : 0)) != 0;
 }
 
 void mst_member_regrant(struct mst_member *m, uint32_t slot)

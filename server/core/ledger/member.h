@@ -134,6 +134,8 @@ struct mst_member {
 	/* How the session begins and ends. */
 	uint32_t link_count;
 	uint64_t linked; /* which shards, as a set */
+	/* which shards will report nothing more, as a set: their links with it are gone */
+	uint64_t unlinked;
 	bool start_called, offers, sends_state;
 	uint64_t offered; /* the version of the start state that it offers */
 	bool comes_late;  /* the job was running when it joined */
@@ -163,6 +165,11 @@ static inline bool mst_member_is(const struct mst_member *m, uint32_t incarnatio
 static inline bool mst_member_takes_part(const struct mst_member *m)
 {
 	return m->state == MST_MEMBER_STARTED || m->state == MST_MEMBER_LEAVING;
+}
+/* Has the worker left, and has all been judged that it announced then? */
+static inline bool mst_member_has_left(const struct mst_member *m)
+{
+	return m->state == MST_MEMBER_LEAVING && m->judged >= m->leave_seq;
 }
 /* Is there an ask, and has everything been judged that the worker pushed before it? Until then some
  * servers have not reported yet, and it is not known what the ask may be answered with. */
@@ -203,6 +210,12 @@ bool mst_member_report_abandoned(struct mst_member *m, uint32_t shard, uint32_t 
 struct mst_pending_header *mst_member_next(struct mst_member *m, uint32_t slots, uint32_t shards);
 /* The header with this seq, if at least one shard has reported it; NULL: none has. */
 struct mst_pending_header *mst_member_pending(struct mst_member *m, uint32_t slots, uint64_t seq);
+/* The last header that all @shards have reported, with all before it: its seq. */
+uint64_t mst_member_came(struct mst_member *m, uint32_t slots, uint32_t shards);
+/* Will the header that is to be judged next never come, because a shard that has not reported it
+ * has lost its link? Over a link all comes in the order in which it was put. So what a shard has
+ * not reported when its link is gone never comes. */
+bool mst_member_is_cut_off(struct mst_member *m, uint32_t slots);
 /* Grants the slot again, with the next epoch; no shard has reported anything of it yet. */
 void mst_member_regrant(struct mst_member *m, uint32_t slot);
 

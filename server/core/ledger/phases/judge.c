@@ -130,12 +130,13 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 		mst_trigger_full(l);
 }
 
-/* Was patience with the member over, but for the header that has been judged now? */
+/* Was patience with the member over, but for the header that has been judged now? A worker that has
+ * left with this header is not waited for any more. */
 static bool outstays(const struct mst_ledger *l, const struct mst_member *m,
 		     enum muster_verdict verdict)
 {
 	return m->excused == m->judged && m->excused_in == l->store.newest &&
-	       l->phase == MST_PHASE_RUNNING && m->state == MST_MEMBER_STARTED && m->rostered &&
+	       l->phase == MST_PHASE_RUNNING && m->rostered && !mst_member_has_left(m) &&
 	       verdict != MUSTER_COUNTED && verdict != MUSTER_CANCELLED && !m->passed;
 }
 
@@ -180,7 +181,7 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_p
 	else if ((h->flags & MST_HEADER_ASK) && !mst_ask_take(l, m, &h->ask, h->seq))
 		mst_life_lose(l, m, MST_EVICT_INVALID);
 	else
-		mst_life_leave_if_judged(l, m);
+		mst_life_leave_if_over(l, m);
 }
 
 void mst_judge_full(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev)

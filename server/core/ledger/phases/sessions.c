@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "common/base/assert.h"
+#include "common/base/bitset.h"
 #include "common/base/clock.h"
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/life.h"
@@ -205,5 +206,12 @@ void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq)
 	mst_member_enter(m, MST_MEMBER_LEAVING);
 	m->leave_seq = seq;
 	mst_changed(l, m);
-	mst_life_leave_if_judged(l, m);
+	mst_life_leave_if_over(l, m);
+}
+
+void mst_life_unlinked(struct mst_ledger *l, struct mst_member *m, uint32_t shard)
+{
+	MST_ASSERT(shard < l->cfg.shards);
+	mst_bitset_add(&m->unlinked, shard);
+	mst_life_leave_if_over(l, m);
 }

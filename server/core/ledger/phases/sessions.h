@@ -13,6 +13,7 @@ void mst_life_linked(struct mst_ledger *l, struct mst_member *m, const struct ms
 void mst_life_start(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
 void mst_life_state(struct mst_ledger *l, struct mst_member *m);
 void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
+void mst_life_unlinked(struct mst_ledger *l, struct mst_member *m, uint32_t shard);
 /* Ends @m's session because an operator wants it, if that does not make the job fail under on_loss.
  */
 void mst_life_evict(struct mst_ledger *l, struct mst_member *m);

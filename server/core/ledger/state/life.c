@@ -27,13 +27,24 @@ void mst_life_end(struct mst_ledger *l, enum mst_finish_why why)
 	l->end_why = why;
 }
 
+static void decide_end(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why)
+{
+	struct mst_decision *d = mst_decide(l, MST_DO_EVICT, m);
+
+	d->evict = why;
+	if (m->state != MST_MEMBER_LEAVING)
+		return;
+	d->announced = m->leave_seq;
+	d->came = mst_member_came(m, l->cfg.slots, l->cfg.shards);
+}
+
 static void end_session(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why)
 {
 	mst_judge_cancel(l, m);
 	mst_ask_drop(l, m);
 	l->resting -= m->rests;
 	l->far -= m->far;
-	mst_decide(l, MST_DO_EVICT, m)->evict = why;
+	decide_end(l, m, why);
 	mst_member_end(m);
 	l->stride[m->rank].slow_windows = 0;
 	l->stride[m->rank].put_to_rest = false;
@@ -91,8 +102,10 @@ void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_wh
 		mst_life_end(l, MST_FINISH_TOO_FEW);
 }
 
-void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m)
+void mst_life_leave_if_over(struct mst_ledger *l, struct mst_member *m)
 {
-	if (m->state == MST_MEMBER_LEAVING && m->judged >= m->leave_seq)
+	if (mst_member_has_left(m))
 		mst_life_lose(l, m, MST_EVICT_LEFT);
+	else if (m->state == MST_MEMBER_LEAVING && mst_member_is_cut_off(m, l->cfg.slots))
+		mst_life_lose(l, m, MST_EVICT_LOST);
 }

@@ -18,8 +18,9 @@ static inline uint32_t mst_life_count(const struct mst_ledger *l)
 void mst_life_end(struct mst_ledger *l, enum mst_finish_why why);
 /* Ends @m's session. What that means for the job follows from on_loss and min_workers. */
 void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why);
-/* Ends @m's session if the worker has left and all it sent has been judged. */
-void mst_life_leave_if_judged(struct mst_ledger *l, struct mst_member *m);
+/* Ends @m's session if the worker has left and all it announced has been judged, or what is to be
+ * judged next can no longer come. */
+void mst_life_leave_if_over(struct mst_ledger *l, struct mst_member *m);
 /* If no worker takes part in the steps, the workers that rest return. */
 void mst_life_wake_if_alone(struct mst_ledger *l);
 void mst_life_rest(struct mst_ledger *l, struct mst_member *m, bool rests);

@@ -47,6 +47,9 @@ static void a_report_comes_back_with_its_server(void)
 	ev = (struct mst_ledger_event){ .kind = MST_EV_LOST, .who = who, .error = -EPROTO };
 	CU_ASSERT(there_and_back(&ev));
 	CU_ASSERT_EQUAL(event.error, -EPROTO);
+	ev = (struct mst_ledger_event){ .kind = MST_EV_UNLINKED, .who = who };
+	CU_ASSERT(there_and_back(&ev));
+	CU_ASSERT_EQUAL(event.shard, 2);
 }
 
 static bool refused_event(uint32_t kind, uint32_t rank, uint32_t incarnation, int32_t code)

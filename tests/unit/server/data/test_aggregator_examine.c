@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where contributions are measured (--norm-limit) or have checksums, they are read when they
  * arrive, and reported when they have been. */
+#include <errno.h>
 #include <string.h>
 
 #include "common/base/crc32c.h"
@@ -133,6 +134,24 @@ static void what_a_session_says_stays_in_order(void)
 	agg_end();
 }
 
+/* The loss of its link is told at once; that nothing more comes, after all that has come. */
+static void what_came_before_a_link_was_lost_is_reported_before_its_end(void)
+{
+	struct mst_net_event lost = { .kind = MST_LOST, .link = &agg_link[3], .error = -EPIPE };
+
+	begin(measuring, 1);
+	fill(3);
+	push(3, 0, 0);
+	mst_aggregator_arrived(agg_aggregator, &lost);
+	CU_ASSERT_EQUAL(agg_event_count, 1);
+	CU_ASSERT_TRUE(agg_said(0, MST_EV_LOST, 3));
+	work();
+	CU_ASSERT_EQUAL(agg_event_count, 3);
+	CU_ASSERT_TRUE(agg_said(1, MST_EV_FULL, 3));
+	CU_ASSERT_TRUE(agg_said(2, MST_EV_UNLINKED, 3));
+	agg_end();
+}
+
 /* Its memory is read until then, so the session is over only when that is done; nothing is said. */
 static void who_is_evicted_meanwhile_is_let_go_of_after_the_read(void)
 {
@@ -155,6 +174,8 @@ static CU_TestInfo cases[] = {
 	  squares_of_what_is_not_finite_are_infinite },
 	{ "a changed bit is damage, and so is no checksum", a_changed_bit_is_damage },
 	{ "what a session says stays in order", what_a_session_says_stays_in_order },
+	{ "what came before a link was lost is reported before its end",
+	  what_came_before_a_link_was_lost_is_reported_before_its_end },
 	{ "who is evicted meanwhile is let go of after the read",
 	  who_is_evicted_meanwhile_is_let_go_of_after_the_read },
 	CU_TEST_INFO_NULL,

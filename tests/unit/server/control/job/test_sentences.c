@@ -80,7 +80,44 @@ static void who_has_no_state_is_told_whether_others_were_asked(void)
 	CU_ASSERT_PTR_NULL(strstr(text.text, "asked"));
 }
 
+/* Else: an operator is told to raise --patience, for one that has left. */
+static void who_leaves_without_all_it_announced_is_told_of_truly(void)
+{
+	struct mst_server_options o = { .lease_ns = 5 * MST_SECOND,
+					.patience_ns = 300 * MST_SECOND };
+	struct mst_eviction loss = { .rank = 3, .link = "", .announced = 7, .came = 5 };
+	struct mst_reason text;
+
+	loss.why = MST_EVICT_LOST;
+	loss.link = "10.0.0.2:4711 has closed the connection";
+	mst_sentence_evicted(&text, &loss, &o);
+	CU_ASSERT_STRING_EQUAL(
+		text.text, "rank 3 has left without all that it announced: its last "
+			   "contribution was to be number 7, and the last that came is number "
+			   "5; its link is gone, so no other can come: 10.0.0.2:4711 has closed "
+			   "the connection");
+	loss.why = MST_EVICT_PATIENCE;
+	loss.came = 0;
+	mst_sentence_evicted(&text, &loss, &o);
+	CU_ASSERT_STRING_EQUAL(text.text,
+			       "rank 3 has left without all that it announced: its last "
+			       "contribution was to be number 7, and none came; its link is there "
+			       "and brought no other, for which a step waited for the patience of "
+			       "300 s");
+	loss.why = MST_EVICT_LEASE;
+	loss.came = 6;
+	mst_sentence_evicted(&text, &loss, &o);
+	CU_ASSERT_PTR_NOT_NULL(strstr(text.text, "the last that came is number 6; it was silent "
+						 "for its lease of 5 s"));
+	loss.came = 7; /* all that it announced: then that is not what is wrong */
+	mst_sentence_evicted(&text, &loss, &o);
+	CU_ASSERT_STRING_EQUAL(text.text,
+			       "rank 3 was silent for its lease of 5 s: stopped, or cut off");
+}
+
 static CU_TestInfo cases[] = {
+	{ "who leaves without all it announced is told of truly",
+	  who_leaves_without_all_it_announced_is_told_of_truly },
 	{ "every policy has a true sentence", every_policy_has_a_true_sentence },
 	{ "who joins too often is told when to try again",
 	  who_joins_too_often_is_told_when_to_try_again },

@@ -17,6 +17,7 @@ static const char *const event_name[] = {
 	[MST_EV_HEARD] = "heard",
 	[MST_EV_LEAVE] = "leave",
 	[MST_EV_LOST] = "lost",
+	[MST_EV_UNLINKED] = "unlinked",
 	[MST_EV_FINISH] = "finish",
 	[MST_EV_GOAL] = "goal",
 	[MST_EV_POLICY] = "policy",

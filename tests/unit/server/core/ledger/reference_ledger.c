@@ -108,6 +108,10 @@ static void job_bereaved(struct reference *r, const struct session *s, enum mst_
 
 void session_end(struct reference *r, struct session *s, enum mst_evict_why why)
 {
+	size_t came = s->judged;
+
+	while (came < s->gift_count && s->gift[came].shards == all_shards(r))
+		came++;
 	for (size_t i = 0; i < s->gift_count; i++) {
 		struct gift *g = &s->gift[i];
 		if (g->judged || g->shards == 0)
@@ -123,7 +127,12 @@ void session_end(struct reference *r, struct session *s, enum mst_evict_why why)
 	}
 	s->ended = true;
 	r->live[s->who.rank] = NULL;
-	decide(r, MST_DO_EVICT, s->who)->evict = why;
+	struct mst_decision *end = decide(r, MST_DO_EVICT, s->who);
+	end->evict = why;
+	if (s->leaving && s->started) {
+		end->announced = s->leave_seq;
+		end->came = came;
+	}
 	open_step(r)->rostered[s->who.rank] = false;
 	if (r->sender == s)
 		r->sender = NULL;
@@ -251,6 +260,18 @@ static void answered(struct reference *r, struct session *s, const struct mst_le
 	}
 }
 
+/* What is to be judged next is looked for in each shard that hears nothing more. */
+void end_if_mute(struct reference *r, struct session *s)
+{
+	uint64_t have = s->judged < s->gift_count ? s->gift[s->judged].shards : 0;
+
+	for (uint32_t shard = 0; shard < r->cfg.shards && s->leaving && !s->ended; shard++) {
+		uint64_t bit = UINT64_C(1) << shard;
+		if ((s->mute & bit) != 0 && (have & bit) == 0)
+			session_end(r, s, MST_EVICT_LOST);
+	}
+}
+
 static void leave(struct reference *r, struct session *s, uint64_t seq)
 {
 	if (s->leaving)
@@ -259,6 +280,7 @@ static void leave(struct reference *r, struct session *s, uint64_t seq)
 	s->leave_seq = seq;
 	if (!s->started || seq <= s->judged)
 		session_end(r, s, MST_EVICT_LEFT);
+	end_if_mute(r, s);
 }
 
 static void lost(struct reference *r, struct session *s, int error)
@@ -324,6 +346,10 @@ static void member_event(struct reference *r, struct session *s, const struct ms
 		break;
 	case MST_EV_LOST:
 		lost(r, s, ev->error);
+		break;
+	case MST_EV_UNLINKED:
+		s->mute |= UINT64_C(1) << ev->shard;
+		end_if_mute(r, s);
 		break;
 	case MST_EV_EVICT:
 		/* no job fails because somebody is evicted */

@@ -55,6 +55,7 @@ struct session {
 	uint64_t abandoned[MST_SLOTS_MAX]; /* set of shards that reported it given up */
 	bool leaving;
 	uint64_t leave_seq;
+	uint64_t mute; /* set of shards that its links bring nothing more to */
 
 	bool asking;
 	struct mst_lane_ask ask; /* the last one */
@@ -170,6 +171,8 @@ static inline bool still_gathers(const struct reference *r)
 struct session *session_of(const struct reference *r, uint32_t rank);
 /* Ends a session for @why, with all that follows for the job. */
 void session_end(struct reference *r, struct session *s, enum mst_evict_why why);
+/* The same, if it leaves and what is to be judged next cannot come any more. */
+void end_if_mute(struct reference *r, struct session *s);
 void job_finish(struct reference *r, enum mst_finish_why why);
 /* An operator wants the job to end; the server is stopped. */
 void end_asked(struct reference *r);

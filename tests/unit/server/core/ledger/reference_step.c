@@ -504,7 +504,9 @@ static bool was_last_hope(const struct reference *r, const struct session *s,
 {
 	const struct reference_step *step = open_step(r);
 
-	if (!r->born || r->finished || !s->started || s->leaving)
+	bool left = s->leaving && s->judged >= s->leave_seq;
+
+	if (!r->born || r->finished || !s->started || left)
 		return false;
 	return s->excused == s->judged && s->excused_in == reference_newest(r) &&
 	       step->rostered[s->who.rank] && !step->passed[s->who.rank] &&
@@ -537,6 +539,7 @@ static void judge(struct reference *r, struct session *s, struct gift *g, uint64
 		s->late = late;
 	if (!s->ended && s->leaving && s->judged == s->leave_seq)
 		session_end(r, s, MST_EVICT_LEFT);
+	end_if_mute(r, s);
 }
 
 void gift_reported(struct reference *r, struct session *s, const struct mst_ledger_event *ev)

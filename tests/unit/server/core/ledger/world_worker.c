@@ -266,13 +266,26 @@ static void contradict(struct ledger_world *w, struct world_worker *p, uint32_t 
 	c->event[c->first + c->count - 1].full.header.weight += 1;
 }
 
+/* Its link with this shard is gone, after what it has sent there. */
+static void unlink_from(struct world_worker *p, uint32_t shard)
+{
+	struct mst_ledger_event ev = world_event(p, MST_EV_UNLINKED);
+
+	ev.shard = shard;
+	channel_post(&p->channel[1 + shard], &ev);
+}
+
 static void depart(struct ledger_world *w, struct world_worker *p)
 {
 	struct mst_ledger_event ev = world_event(p, MST_EV_LEAVE);
 
 	ev.seq = p->seq;
+	if (w->cfg.mischief && world_rarely(w, 3))
+		ev.seq += 1 + world_below(w, 2); /* which never come */
 	channel_post(world_control(p), &ev);
 	p->state = PEER_GOING;
+	if (world_rarely(w, 2))
+		unlink_from(p, world_below(w, w->cfg.ledger.shards));
 	if (!world_rarely(w, 3))
 		return;
 	ev = world_event(p, MST_EV_LOST);
