@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,24 +293,66 @@ void mst_aggregator_admit(struct mst_aggregator *a, struct mst_session *session)
 
 /* Arrivals. What the worker wrote is copied once; only the copy is looked at. */
 
+int mst_aggregator_refuse(struct mst_session *session, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	if (!session->lost)
+		mst_reason_vset(&session->why, fmt, args);
+	va_end(args);
+	return -EPROTO;
+}
+
 /* Does the immediate name a grant that is out? */
-static bool is_granted(const struct mst_aggregator *a, const struct mst_session *session,
-		       uint32_t imm)
+static int check_grant(const struct mst_aggregator *a, struct mst_session *session, uint32_t imm)
 {
 	uint32_t index = mst_imm_slot(imm);
 
-	return index < a->cfg.slots && session->slot[index].state == MST_SLOT_GRANTED &&
-	       mst_imm_epoch(imm) == (session->slot[index].epoch & MST_IMM_EPOCH_MASK);
+	if (index >= a->cfg.slots)
+		return mst_aggregator_refuse(session, "it names slot %" PRIu32 " of %" PRIu32,
+					     index, a->cfg.slots);
+	const struct mst_slot *slot = &session->slot[index];
+	if (slot->state != MST_SLOT_GRANTED)
+		return mst_aggregator_refuse(
+			session, "it uses slot %" PRIu32 " again, which it was not granted since",
+			index);
+	if (mst_imm_epoch(imm) != (slot->epoch & MST_IMM_EPOCH_MASK))
+		return mst_aggregator_refuse(session,
+					     "it uses grant %" PRIu32 " of slot %" PRIu32
+					     ", and grant %" PRIu64 " is out",
+					     mst_imm_epoch(imm), index,
+					     slot->epoch & MST_IMM_EPOCH_MASK);
+	return 0;
 }
 
 /* An ask has come. What is reported waits where the ledger is held up, so nobody may report more
  * than what is owed an answer. */
-static bool asks_once(struct mst_session *session)
+static int ask_once(struct mst_session *session)
 {
 	if (session->asked || session->answering)
-		return false;
+		return mst_aggregator_refuse(session, "it asks again before it has its answer");
 	session->asked = true;
-	return true;
+	return 0;
+}
+
+/* @trimmed: what mst_lane_header_trim() has said of @h. */
+static int check_header(struct mst_session *session, const struct mst_slot *slot,
+			const struct mst_lane_header *h, bool trimmed)
+{
+	if (!trimmed)
+		return mst_aggregator_refuse(session, "its header of %u bytes is shorter than %u",
+					     (unsigned)h->size, MST_HEADER_SIZE_MIN);
+	if (h->slot != slot->index)
+		return mst_aggregator_refuse(session,
+					     "its header in slot %" PRIu32 " names slot %u",
+					     slot->index, (unsigned)h->slot);
+	if (h->epoch != slot->epoch)
+		return mst_aggregator_refuse(session,
+					     "its header uses grant %" PRIu64 " of slot %" PRIu32
+					     ", and grant %" PRIu64 " is out",
+					     h->epoch, slot->index, slot->epoch);
+	return 0;
 }
 
 static int read_header(struct mst_aggregator *a, struct mst_session *session, uint32_t imm)
@@ -317,17 +360,19 @@ static int read_header(struct mst_aggregator *a, struct mst_session *session, ui
 	uint32_t index = mst_imm_slot(imm);
 	struct mst_ledger_event ev = { .kind = MST_EV_FULL, .full.shard = a->cfg.index };
 
-	if (!is_granted(a, session, imm))
-		return -EPROTO;
+	int rc = check_grant(a, session, imm);
+	if (rc != 0)
+		return rc;
 	struct mst_slot *slot = &session->slot[index];
 	memcpy(&ev.full.header,
 	       (const char *)session->link->inbound + a->cfg.layout.up_header[index],
 	       sizeof(ev.full.header));
-	if (!mst_lane_header_trim(&ev.full.header) || ev.full.header.slot != index ||
-	    ev.full.header.epoch != slot->epoch)
-		return -EPROTO;
-	if ((ev.full.header.flags & MST_HEADER_ASK) && !asks_once(session))
-		return -EPROTO;
+	bool trimmed = mst_lane_header_trim(&ev.full.header);
+	rc = check_header(session, slot, &ev.full.header, trimmed);
+	if (rc == 0 && (ev.full.header.flags & MST_HEADER_ASK))
+		rc = ask_once(session);
+	if (rc != 0)
+		return rc;
 	slot->state = MST_SLOT_FULL;
 	report_in_turn(a, session, &ev);
 	return 0;
@@ -338,8 +383,9 @@ static int read_abandon(struct mst_aggregator *a, struct mst_session *session, u
 	uint32_t index = mst_imm_slot(imm);
 	struct mst_ledger_event ev = { .kind = MST_EV_ABANDONED };
 
-	if (!is_granted(a, session, imm))
-		return -EPROTO;
+	int rc = check_grant(a, session, imm);
+	if (rc != 0)
+		return rc;
 	ev.abandoned.shard = a->cfg.index;
 	ev.abandoned.slot = index;
 	ev.abandoned.epoch = session->slot[index].epoch;
@@ -353,8 +399,11 @@ static int read_ask(struct mst_aggregator *a, struct mst_session *session)
 	struct mst_ledger_event ev = { .kind = MST_EV_ASK };
 	struct mst_lane_lone_ask lone;
 
-	if (a->cfg.follower || !asks_once(session))
-		return -EPROTO;
+	if (a->cfg.follower)
+		return mst_aggregator_refuse(session, "it asks a server that is not the leader");
+	int rc = ask_once(session);
+	if (rc != 0)
+		return rc;
 	memcpy(&lone, (const char *)session->link->inbound + a->cfg.layout.up_ask, sizeof(lone));
 	ev.ask = lone.ask;
 	ev.given_up = lone.given_up;
@@ -372,7 +421,10 @@ static int read_arrival(struct mst_aggregator *a, struct mst_session *session, u
 	case MST_IMM_ASK:
 		return read_ask(a, session);
 	default:
-		return -EPROTO;
+		return mst_aggregator_refuse(session,
+					     "it notifies of something of kind %u, which is not a "
+					     "worker's",
+					     (unsigned)mst_imm_kind(imm));
 	}
 }
 
@@ -496,7 +548,9 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 	/* The worker has asked again before it had that answer, in a header that waited for its
 	 * turn. */
 	if (session->answering) {
-		mst_aggregator_lose(a, session, -EPROTO);
+		mst_aggregator_lose(
+			a, session,
+			mst_aggregator_refuse(session, "it asks again before it has its answer"));
 		return;
 	}
 	session->busy++;

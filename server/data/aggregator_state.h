@@ -194,6 +194,11 @@ void mst_aggregator_report(struct mst_aggregator *a, struct mst_session *session
 			   struct mst_ledger_event *ev);
 /* Tells the ledger once that this session's link is of no more use. */
 void mst_aggregator_lose(struct mst_aggregator *a, struct mst_session *session, int error);
+/* What the worker does is not what the protocol allows: keeps @fmt, a sentence that begins with
+ * "it", for the control thread, which may read it from the first loss on. Return: -EPROTO, to be
+ * passed to mst_aggregator_lose(). */
+int mst_aggregator_refuse(struct mst_session *session, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Are contributions read when they arrive? */
 static inline bool mst_aggregator_examines(const struct mst_aggregator_cfg *cfg)

@@ -31,8 +31,13 @@ int mst_aggregator_put(struct mst_aggregator *a, struct mst_session *session,
 		return -EPIPE;
 	one.more = true; /* a step that puts is followed by one that polls */
 	int rc = session->link->ops->put(session->link, &one);
-	if (rc < 0)
-		mst_aggregator_lose(a, session, rc == -EAGAIN ? -EPROTO : -EPIPE);
+	if (rc == -EAGAIN)
+		mst_aggregator_lose(
+			a, session,
+			mst_aggregator_refuse(
+				session, "it leaves no credit, or no room, for what it is sent"));
+	else if (rc < 0)
+		mst_aggregator_lose(a, session, -EPIPE);
 	return rc;
 }
 

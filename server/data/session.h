@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/reason.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "server/core/ledger/ledger.h"
@@ -56,8 +57,9 @@ struct mst_session {
 	 * that is on its way. */
 	uint64_t hint, advised;
 	bool advising;
-	bool lost; /* reported to the ledger: once is enough; link->why tells why, or is "" */
-	bool over; /* evicted or left: nothing is put to it any more */
+	bool lost; /* reported to the ledger: once is enough; `why`, or else link->why, tells why */
+	struct mst_reason why; /* what the worker sent against the protocol, or "" */
+	bool over;             /* evicted or left: nothing is put to it any more */
 	/* At a follower: of another incarnation, whose link is up while the end of this one is
 	 * still on its way from the leader. */
 	struct mst_session *next;

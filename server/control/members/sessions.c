@@ -228,7 +228,11 @@ struct mst_pending_session *mst_sessions_linking(const struct mst_sessions *s, c
  * again. */
 static const char *link_reason(const struct mst_session *session)
 {
-	return session->lost && session->link != NULL ? session->link->why.text : "";
+	if (!session->lost)
+		return "";
+	if (session->why.text[0] != '\0')
+		return session->why.text;
+	return session->link != NULL ? session->link->why.text : "";
 }
 
 /* The session may still be there, because its slots are still being read; or it was let go last. */

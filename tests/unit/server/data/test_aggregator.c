@@ -7,6 +7,11 @@
 #include "tests/unit/server/data/aggregator_case.h"
 #include "tests/ut.h"
 
+static const char *why_of(uint32_t rank)
+{
+	return agg_session[rank].why.text;
+}
+
 static void a_copied_answer_is_one_put_of_what_is_published(void)
 {
 	agg_begin(false);
@@ -59,7 +64,51 @@ static void an_ask_before_its_answer_is_put_breaks_the_protocol(void)
 					   .answer = { .number = 1, .where = MST_WHERE_KEEP } });
 	agg_ask(0);
 	CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
+	CU_ASSERT_STRING_EQUAL(why_of(0), "it asks again before it has its answer");
 	agg_end();
+}
+
+/* What the control thread says of it: which check failed, with its numbers. */
+static void who_breaks_the_protocol_is_told_of_with_the_check(void)
+{
+	static const struct {
+		uint32_t imm;
+		struct mst_lane_header header;
+		const char *why;
+	} rows[] = {
+		{ MST_IMM_HEADER << 28 | 7u << 24 | 1, { 0 }, "it names slot 7 of 2" },
+		{ MST_IMM_HEADER << 28 | 9,
+		  { 0 },
+		  "it uses grant 9 of slot 0, and grant 1 is out" },
+		{ MST_IMM_ABANDON << 28 | 9,
+		  { 0 },
+		  "it uses grant 9 of slot 0, and grant 1 is out" },
+		{ MST_IMM_HEADER << 28 | 1,
+		  { .size = 3 },
+		  "its header of 3 bytes is shorter than 84" },
+		{ MST_IMM_HEADER << 28 | 1,
+		  { .size = MST_HEADER_SIZE, .epoch = 1, .slot = 1 },
+		  "its header in slot 0 names slot 1" },
+		{ MST_IMM_HEADER << 28 | 1,
+		  { .size = MST_HEADER_SIZE, .epoch = 8 },
+		  "its header uses grant 8 of slot 0, and grant 1 is out" },
+		{ 15u << 28,
+		  { 0 },
+		  "it notifies of something of kind 15, which is not a worker's" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		agg_begin(false);
+		memcpy((char *)agg_link[0].inbound + agg_cfg.layout.up_header[0], &rows[i].header,
+		       sizeof(rows[i].header));
+		agg_arrive(0, rows[i].imm);
+		CU_ASSERT(agg_said(0, MST_EV_LOST, 0) && agg_event[0].error == -EPROTO);
+		CU_ASSERT_STRING_EQUAL(why_of(0), rows[i].why);
+		/* The control thread may read it from now on. */
+		agg_arrive(0, 15u << 28);
+		CU_ASSERT_STRING_EQUAL(why_of(0), rows[i].why);
+		agg_end();
+	}
 }
 
 /* Its asks came in headers, the second before the first was judged, so the ledger took both. */
@@ -221,6 +270,8 @@ static CU_TestInfo cases[] = {
 	  what_is_queued_for_an_ended_session_is_not_put },
 	{ "a link without room ends its own session only",
 	  a_link_without_room_ends_its_own_session_only },
+	{ "who breaks the protocol is told of with the check",
+	  who_breaks_the_protocol_is_told_of_with_the_check },
 	{ "a link that is done at once is answered at once",
 	  a_link_that_is_done_at_once_is_answered_at_once },
 	{ "a link that maps gets a copy in chunks", a_link_that_maps_gets_it_in_chunks },

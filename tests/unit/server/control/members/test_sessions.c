@@ -130,6 +130,22 @@ static void why_a_link_broke_is_known_while_it_is_lent_and_behind_that(void)
 	end();
 }
 
+/* The link may break after that, by itself. */
+static void what_a_worker_broke_is_told_before_what_its_link_says(void)
+{
+	begin();
+	struct mst_pending_session *p = lend(first);
+	mst_reason_set(&p->session.why, "it names slot 7 of 2");
+	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "");
+	p->session.lost = true;
+	mst_reason_set(&link_of_one.why, "the cable was cut");
+	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "it names slot 7 of 2");
+	mst_sessions_let_go(&sessions, &p->session);
+	CU_ASSERT_STRING_EQUAL(mst_sessions_link_reason(&sessions, first), "it names slot 7 of 2");
+	link_of_one.why.text[0] = '\0';
+	end();
+}
+
 static void the_end_of_all_frees_every_link(void)
 {
 	begin();
@@ -287,6 +303,8 @@ static void a_token_is_good_from_the_announced_addresses_alone(void)
 }
 
 static CU_TestInfo cases[] = {
+	{ "what a worker broke is told before what its link says",
+	  what_a_worker_broke_is_told_before_what_its_link_says },
 	{ "without followers a worker is expected at once",
 	  without_followers_a_worker_is_expected_at_once },
 	{ "a worker is expected when the last follower knows it",
