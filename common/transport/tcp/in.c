@@ -15,8 +15,11 @@
 #include "common/transport/channel.h"
 #include "common/transport/tcp/tcp.h"
 
-/* A step is bounded, so that a link that sends much leaves the others their turn. */
+/* A step is bounded, so that a link that sends much leaves the others their turn. Frames that hold
+ * nothing are bounded by their bytes. Through a channel a receive may bring a byte, if its records
+ * are as short, and costs as much as one that brings many. */
 #define STEP_BYTES ((size_t)1 << 20)
+#define STEP_RECEIVES 256u
 /* So much of a payload comes before this end is woken, if so much is to come. */
 #define MARK_BYTES (UINT32_C(256) << 10)
 #define MARK_MIN_BYTES ((size_t)32 << 10)
@@ -201,22 +204,26 @@ static int explain_end(struct mst_tcp_link *l, ssize_t got)
 			       strerror((int)-got));
 }
 
-/* Receives once. Return: bytes; *full: there may be more. */
+/* Receives once; of a payload that is longer than a step, as much as that. Return: bytes; *full:
+ * there may be more. */
 static ssize_t fetch(struct mst_tcp_link *l, bool *full)
 {
 	struct mst_tcp_in *in = &l->in;
 	struct iovec to[2];
 	uint32_t count = 0;
-	size_t needs = in->open ? in->frame.length - in->done : 0;
+	size_t rest = in->open ? in->frame.length - in->done : 0;
+	size_t needs = rest < STEP_BYTES ? rest : STEP_BYTES;
+	size_t room = needs == rest ? sizeof(in->stash) - in->end : 0;
 
 	if (in->open)
 		to[count++] = (struct iovec){ place_of(l, in->frame.offset) + in->done, needs };
-	to[count++] = (struct iovec){ in->stash + in->end, sizeof(in->stash) - in->end };
+	if (needs == rest)
+		to[count++] = (struct iovec){ in->stash + in->end, room };
 	ssize_t got = mst_tcp_receive(&l->conn, to, count);
 	*full = mst_tcp_holds(&l->conn);
 	if (got <= 0)
 		return got;
-	*full |= (size_t)got == needs + to[count - 1].iov_len;
+	*full |= (size_t)got == needs + room;
 	size_t placed = (size_t)got < needs ? (size_t)got : needs;
 	in->done += placed;
 	in->end += (size_t)got - placed;
@@ -253,7 +260,7 @@ int mst_tcp_in_step(struct mst_tcp_link *l)
 {
 	size_t all = 0;
 
-	while (all < STEP_BYTES) {
+	for (uint32_t i = 0; i < STEP_RECEIVES && all < STEP_BYTES; i++) {
 		bool full = false;
 		ssize_t got = fetch(l, &full);
 		if (got == -EAGAIN)
