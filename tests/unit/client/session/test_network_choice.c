@@ -61,7 +61,7 @@ static void a_network_has_to_lead_to_all_servers(void)
 	CU_ASSERT_PTR_EQUAL(taken, &mst_tcp);
 	begin("auto", "/", TCP);
 	CU_ASSERT_EQUAL(take(), -EPROTO);
-	CU_ASSERT(says("over one network") && says(TCP));
+	CU_ASSERT(says("over one network") && says("over shm and over tcp"));
 }
 
 static void what_the_worker_may_not_use_is_left_out(void)

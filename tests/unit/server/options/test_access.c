@@ -23,7 +23,8 @@ static void only_what_other_hosts_cannot_reach_is_loopback(void)
 		{ "128.0.0.1:1", MST_REACH_BEYOND },
 		{ "[fe80::1]:1", MST_REACH_BEYOND },
 		{ "[::ffff:10.0.0.1]:1", MST_REACH_BEYOND },
-		{ "127.0.0.1", MST_REACH_UNKNOWN },
+		{ "127.0.0.1", MST_REACH_LOOPBACK },
+		{ "127.0.0.1:", MST_REACH_UNKNOWN },
 		{ "::1:17077", MST_REACH_UNKNOWN },
 	};
 
