@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/transport/tls/handoff.h"
 #include "common/transport/tls/stream.h"
 #include "tests/transport/tcp/attack.h"
 #include "tests/transport/tcp/relay.h"
@@ -207,6 +208,37 @@ static void the_silent_keep_nobody_out(void)
 			32));
 	for (size_t i = 0; i < sizeof(silent) / sizeof(silent[0]); i++)
 		close(silent[i]);
+	encounter_close(&e);
+}
+
+/* ---- a listener without room ---- */
+
+int __real_mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const char *peer);
+int __wrap_mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const char *peer);
+
+static atomic_int without_room; /* so many callers more find no room after their proof */
+
+int __wrap_mst_handoff_give(struct mst_handoff *h, struct mst_stream *stream, const char *peer)
+{
+	if (atomic_load(&without_room) == 0)
+		return __real_mst_handoff_give(h, stream, peer);
+	atomic_fetch_sub(&without_room, 1);
+	return -ENOBUFS;
+}
+
+/* It has shaken hands, and learns only then that there was no room. */
+static void a_caller_that_found_no_room_after_its_proof_calls_again(void)
+{
+	struct encounter e;
+
+	encounter_open(&e, server(), worker());
+	atomic_store(&without_room, 2);
+	if (meet(&e) != 0)
+		(void)fprintf(stderr, "it said: %s\n", e.why.text);
+	CU_ASSERT_EQUAL(e.rc, 0);
+	CU_ASSERT_EQUAL(atomic_load(&without_room), 0);
+	CU_ASSERT_STRING_EQUAL(e.why.text, "");
+	atomic_store(&without_room, 0);
 	encounter_close(&e);
 }
 
@@ -537,6 +569,8 @@ static CU_TestInfo cases[] = {
 	{ "a net without certificates is not opened for encrypted links",
 	  a_net_without_certificates_is_not_opened_for_encrypted_links },
 	{ "the silent keep nobody out", the_silent_keep_nobody_out },
+	{ "a caller that found no room after its proof calls again",
+	  a_caller_that_found_no_room_after_its_proof_calls_again },
 	{ "a beginning that is cut gives no link", a_beginning_that_is_cut_gives_no_link },
 	{ "a beginning that is changed gives no link", a_beginning_that_is_changed_gives_no_link },
 	{ "a bit that is changed ends the link before it is let in",
