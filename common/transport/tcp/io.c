@@ -8,8 +8,8 @@
  * during a step, and sleeps without it: so whoever has it knows that no link is touched meanwhile.
  *
  * A shared io is stepped by the net's thread, too, if `work` is free. While that thread polls or
- * waits the io's rests. It looks now and then whether that is still so, and takes over if not. The
- * net's thread calls it for what takes long to send.
+ * waits the io's stands by. It looks now and then whether that is still so, and takes over if not.
+ * The net's thread calls it for what takes long to send.
  */
 #include <errno.h>
 #include <poll.h>
@@ -26,9 +26,9 @@
 #include "common/transport/tcp/tcp.h"
 
 #define EVENTS 64
-/* How long the thread of a shared io rests before it looks again who does the work. */
-#define REST_MIN_NS MST_MS
-#define REST_MAX_NS (4 * MST_MS)
+/* How long the thread of a shared io stands by before it looks again who does the work. */
+#define STANDBY_MIN_NS MST_MS
+#define STANDBY_MAX_NS (4 * MST_MS)
 /* So much of a shared io's the net's thread sends itself, before it goes on. */
 #define AT_ONCE_BYTES ((size_t)256 << 10)
 
@@ -99,8 +99,8 @@ bool mst_tcp_io_step(struct mst_tcp_io *io)
 		return step(io);
 	if (!io->shared)
 		return false;
-	io->net->passed = pthread_mutex_trylock(&io->work) != 0;
-	if (io->net->passed)
+	io->net->io_busy = pthread_mutex_trylock(&io->work) != 0;
+	if (io->net->io_busy)
 		return false;
 	bool more = step(io);
 	io->news = false; /* it is this thread's */
@@ -108,7 +108,7 @@ bool mst_tcp_io_step(struct mst_tcp_io *io)
 	return more;
 }
 
-void mst_tcp_io_hush(const struct mst_tcp_io *io)
+void mst_tcp_io_clear_notice(const struct mst_tcp_io *io)
 {
 	listen_to_all(io);
 }
@@ -153,12 +153,12 @@ static void sleep_until_called(struct mst_tcp_io *io)
 }
 
 /* Does the net's thread do the work? It has polled since the last look, or waits for what comes. */
-static bool is_stood_in_for(struct mst_tcp_io *io)
+static bool net_is_stepping(struct mst_tcp_io *io)
 {
 	if (!io->shared || atomic_load_explicit(&io->called, memory_order_relaxed))
 		return false;
-	/* Pairs with the fence in sleep_until() of net.c: if that thread passed because this one
-	 * was in a step, it is seen to be asleep. */
+	/* Pairs with the fence in sleep_until() of net.c: if that thread found this one in a step,
+	 * it is seen to be asleep. */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&io->net->waits, memory_order_relaxed))
 		return true;
@@ -167,28 +167,28 @@ static bool is_stood_in_for(struct mst_tcp_io *io)
 	uint64_t polls = atomic_load_explicit(&io->net->polls, memory_order_relaxed);
 	bool polled = polls != io->polls;
 	io->polls = polls;
-	return polled && mst_now_ns() >= io->kept_ns;
+	return polled && mst_now_ns() >= io->keep_until_ns;
 }
 
-/* Sleeps until the io is called, or for rest_ns, which grows while the net's thread does the work:
- * for so long that thread may have stopped polling before this one notices. */
-static void rest(struct mst_tcp_io *io)
+/* Sleeps until the io is called, or for standby_ns, which grows while the net's thread does the
+ * work: for so long that thread may have stopped polling before this one notices. */
+static void stand_by(struct mst_tcp_io *io)
 {
 	struct pollfd pfd = { .fd = io->notify_fd, .events = POLLIN };
 	uint64_t count;
 
 	atomic_store_explicit(&io->asleep, true, memory_order_relaxed);
-	atomic_store_explicit(&io->rests, true, memory_order_relaxed);
+	atomic_store_explicit(&io->on_standby, true, memory_order_relaxed);
 	/* Pairs with the fence in call(). */
 	atomic_thread_fence(memory_order_seq_cst);
 	if (!atomic_load_explicit(&io->called, memory_order_relaxed) &&
 	    !atomic_load_explicit(&io->stop, memory_order_relaxed) &&
-	    poll(&pfd, 1, (int)(io->rest_ns / MST_MS)) > 0)
+	    poll(&pfd, 1, (int)(io->standby_ns / MST_MS)) > 0)
 		(void)!read(io->notify_fd, &count, sizeof(count));
-	atomic_store_explicit(&io->rests, false, memory_order_relaxed);
+	atomic_store_explicit(&io->on_standby, false, memory_order_relaxed);
 	atomic_store_explicit(&io->asleep, false, memory_order_relaxed);
-	if (io->rest_ns < REST_MAX_NS)
-		io->rest_ns *= 2;
+	if (io->standby_ns < STANDBY_MAX_NS)
+		io->standby_ns *= 2;
 }
 
 /* Return: there is more to do at once. */
@@ -203,9 +203,9 @@ static bool step_as_thread(struct mst_tcp_io *io)
 	unlock(io);
 	if (news)
 		mst_tcp_net_notify(io->net);
-	io->rest_ns = REST_MIN_NS;
+	io->standby_ns = STANDBY_MIN_NS;
 	if (called || more)
-		io->kept_ns = mst_now_ns() + REST_MIN_NS;
+		io->keep_until_ns = mst_now_ns() + STANDBY_MIN_NS;
 	return more;
 }
 
@@ -216,12 +216,12 @@ static void *work(void *arg)
 
 	/* Relaxed: it is joined after that. */
 	while (!atomic_load_explicit(&io->stop, memory_order_relaxed)) {
-		if (!more && is_stood_in_for(io)) {
-			rest(io);
+		if (!more && net_is_stepping(io)) {
+			stand_by(io);
 			continue;
 		}
 		more = step_as_thread(io);
-		if (!more && !is_stood_in_for(io))
+		if (!more && !net_is_stepping(io))
 			sleep_until_called(io);
 	}
 	return NULL;
@@ -271,7 +271,7 @@ int mst_tcp_io_open(struct mst_tcp_io *io, struct mst_tcp_net *net, bool own,
 	io->net = net;
 	io->own = own;
 	io->shared = !own && net->fabric.io_threads == 1;
-	io->rest_ns = REST_MIN_NS;
+	io->standby_ns = STANDBY_MIN_NS;
 	io->epoll = io->notify_fd = -1;
 	if (!own) {
 		pthread_mutex_init(&io->turn, NULL);
@@ -362,7 +362,7 @@ void mst_tcp_io_notify(const struct mst_tcp_io *io)
 static void call(struct mst_tcp_io *io)
 {
 	/* Release: pairs with the acquire in step(). The fence pairs with those in
-	 * sleep_until_called() and rest(). */
+	 * sleep_until_called() and stand_by(). */
 	atomic_store_explicit(&io->called, true, memory_order_release);
 	atomic_thread_fence(memory_order_seq_cst);
 	if (atomic_load_explicit(&io->asleep, memory_order_relaxed))
@@ -400,8 +400,8 @@ void mst_tcp_io_catch_up(struct mst_tcp_io *io, struct mst_tcp_link *l)
 /* The edge that tells of it was the net's thread's: no other comes for what is there already. */
 void mst_tcp_io_pass_on(struct mst_tcp_io *io)
 {
-	/* Relaxed: one that rests looks again by itself, soon after this thread has gone. */
-	if (io->shared && !atomic_load_explicit(&io->rests, memory_order_relaxed))
+	/* Relaxed: one that stands by looks again by itself, soon after this thread has gone. */
+	if (io->shared && !atomic_load_explicit(&io->on_standby, memory_order_relaxed))
 		call(io);
 }
 

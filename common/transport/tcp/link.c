@@ -16,7 +16,7 @@
 
 /* How long a link that is detached waits until the peer's kernel has what was put before. It may
  * have everything, and acknowledge it 40 ms later: for that nobody waits. */
-#define FAREWELL_NS (5 * MST_MS)
+#define LINGER_NS (5 * MST_MS)
 
 /* ---- the io's half ---- */
 
@@ -219,9 +219,9 @@ static bool is_out(const struct mst_tcp_link *l)
 
 /* A connection that is closed while something is unread is reset, and with it what the peer's
  * kernel does not have yet. So what comes is read and dropped, until the peer's kernel has all. */
-void mst_tcp_link_see_off(struct mst_tcp_link *l)
+void mst_tcp_link_linger(struct mst_tcp_link *l)
 {
-	uint64_t until_ns = mst_deadline_ns(FAREWELL_NS);
+	uint64_t until_ns = mst_deadline_ns(LINGER_NS);
 	bool speaks = true;
 
 	do {

@@ -165,7 +165,7 @@ static void net_detach(struct mst_link *link)
 	mst_tcp_io_remove(l->io, l);
 	l->io = NULL;
 	if (l->queue.state == MST_QUEUE_LIVE)
-		mst_tcp_link_see_off(l);
+		mst_tcp_link_linger(l);
 	mst_tcp_cut(&l->conn);
 	net->links[l->index] = net->links[--net->link_count];
 	net->links[l->index]->index = l->index;
@@ -278,7 +278,7 @@ static int nap(struct mst_tcp_net *net, uint64_t deadline_ns)
 	struct pollfd pfd[] = { { .fd = net->io[0].epoll, .events = POLLIN },
 				{ .fd = last_io(net)->epoll, .events = POLLIN } };
 	uint64_t left_ns = mst_left_ns(deadline_ns), most_ns = mst_spin_look_ns(&net->cfg);
-	bool shared = last_io(net)->shared && !net->passed;
+	bool shared = last_io(net)->shared && !net->io_busy;
 
 	/* Somebody has to look whether peers are alive. */
 	if (net->io_count <= 2 && net->link_count > 0 &&
@@ -294,10 +294,10 @@ static int nap(struct mst_tcp_net *net, uint64_t deadline_ns)
 }
 
 /* With threads nobody else reads the notify_fd: until then it would end each nap. */
-static void hush(const struct mst_tcp_net *net)
+static void clear_notice(const struct mst_tcp_net *net)
 {
 	if (net->io_count > 1)
-		mst_tcp_io_hush(&net->io[0]);
+		mst_tcp_io_clear_notice(&net->io[0]);
 }
 
 static int sleep_until(struct mst_tcp_net *net, uint64_t deadline_ns)
@@ -306,7 +306,7 @@ static int sleep_until(struct mst_tcp_net *net, uint64_t deadline_ns)
 	int rc = 0;
 
 	while (rc == 0) {
-		hush(net);
+		clear_notice(net);
 		prepare_for_sleep(net, at_rest);
 		/* Pairs with the fences in mst_tcp_net_notify() and mst_tcp_net_wake(): what came
 		 * before them is found by this look, and who comes later rings. */
@@ -374,7 +374,7 @@ static int net_arm(struct mst_net *n)
 {
 	struct mst_tcp_net *net = (struct mst_tcp_net *)n;
 
-	hush(net);
+	clear_notice(net);
 	step_own(net);
 	mst_tcp_io_leave(last_io(net));
 	/* Acquire: pairs with the store in mst_tcp_net_wake(). */

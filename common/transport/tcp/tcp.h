@@ -222,14 +222,14 @@ struct mst_tcp_io {
 	 * busy thread leave room between them. Not used where it is the net's own. */
 	pthread_mutex_t turn, work;
 	_Atomic bool stop, asleep;
-	_Atomic bool rests; /* asleep while the net's thread does the work: see is_stood_in_for() */
+	_Atomic bool on_standby; /* asleep while the net's thread does the work */
 	_Atomic uint32_t wanted; /* by threads that wait for a step to end */
 	uint32_t first;          /* link that the next step begins with, modulo their number */
 	_Atomic bool called;     /* there is something to send */
 	bool news;               /* for the net's thread */
 	uint64_t polls;          /* that the net had counted when the io's thread looked last */
-	uint64_t rest_ns;        /* how long the io's thread rests before it looks again */
-	uint64_t kept_ns;        /* until then the io's thread keeps the work, whoever polls */
+	uint64_t standby_ns;     /* how long the io's thread stands by before it looks again */
+	uint64_t keep_until_ns;  /* until then the io's thread keeps the work, whoever polls */
 	uint64_t looked_ns;      /* when it was last looked whether peers are alive */
 	uint32_t link_count;
 	struct mst_tcp_link **links;
@@ -249,7 +249,7 @@ void mst_tcp_io_remove(struct mst_tcp_io *io, struct mst_tcp_link *l);
 /* Net's thread: the link has something to send. */
 void mst_tcp_io_call(struct mst_tcp_io *io, struct mst_tcp_link *l);
 /* Net's thread: a step of its own, or of a shared one that is not in a step just now; of others
- * nothing, and nothing of a shared one that is (net->passed). Return: there is more to do at
+ * nothing, and nothing of a shared one that is (net->io_busy). Return: there is more to do at
  * once. */
 bool mst_tcp_io_step(struct mst_tcp_io *io);
 /* Net's thread: what has come for the link is taken in now. May wait for a step to end. */
@@ -260,7 +260,7 @@ void mst_tcp_io_pass_on(struct mst_tcp_io *io);
 void mst_tcp_io_leave(struct mst_tcp_io *io);
 void mst_tcp_io_notify(const struct mst_tcp_io *io);
 /* An io without links has been notified, and that has been noticed. */
-void mst_tcp_io_hush(const struct mst_tcp_io *io);
+void mst_tcp_io_clear_notice(const struct mst_tcp_io *io);
 
 /* ---- link.c: one end of a session ---- */
 
@@ -331,7 +331,7 @@ void mst_tcp_link_gather(struct mst_tcp_link *l);
 int mst_tcp_link_poll(struct mst_tcp_link *l, struct mst_net_event *ev, int max);
 /* Before it is detached, and when no io has it any more: what was put goes out, for a short while,
  * and what comes is dropped. */
-void mst_tcp_link_see_off(struct mst_tcp_link *l);
+void mst_tcp_link_linger(struct mst_tcp_link *l);
 
 /* ---- sockets.c: those of a listener ---- */
 
@@ -381,7 +381,7 @@ struct mst_tcp_net {
 	struct mst_region versions; /* the same, as what it is sent from */
 	_Atomic bool woken, asleep;
 	_Atomic bool waits; /* asleep, and what comes for a shared io ends that */
-	bool passed;        /* the io was in a step, when this thread would have taken one */
+	bool io_busy;       /* the io was in a step, when this thread would have taken one */
 	_Atomic uint64_t polls;
 	uint32_t io_count;     /* 1, and one for each thread */
 	struct mst_tcp_io *io; /* the first is the net's own; it has links if there is no other */

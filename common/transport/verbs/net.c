@@ -32,7 +32,7 @@
 #define LISTEN_EVERY_NS (10 * MST_MS)
 #define LISTEN_EVENTS 16
 /* A link that ends sees off what it has posted, as long as the peer answers this fast. */
-#define FAREWELL_NS (2 * MST_MS)
+#define LINGER_NS (2 * MST_MS)
 
 /* ---- opening and closing ---- */
 
@@ -184,9 +184,9 @@ int mst_verbs_attach(struct mst_net *n, struct mst_link *link, struct mst_reason
 	return 0;
 }
 
-static void see_off(struct mst_verbs_link *l)
+static void linger(struct mst_verbs_link *l)
 {
-	uint64_t end = mst_now_ns() + FAREWELL_NS;
+	uint64_t end = mst_now_ns() + LINGER_NS;
 
 	mst_queue_flush(&l->queue);
 	if (l->queue.state != MST_QUEUE_LIVE || mst_queue_is_idle(&l->queue))
@@ -206,7 +206,7 @@ static void net_detach(struct mst_link *link)
 
 	MST_ASSERT(l->queue.state != MST_QUEUE_IDLE && net->links[l->index] == l);
 	if (l->queue.state == MST_QUEUE_LIVE)
-		see_off(l);
+		linger(l);
 	for (uint32_t i = 0; i < l->rail_count; i++) {
 		mst_verbs_rail_error(&l->rail[i]);
 		(void)rdma_disconnect(l->rail[i].id);

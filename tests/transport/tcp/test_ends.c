@@ -18,7 +18,7 @@
 #define DEAD_NS MST_SECOND
 #define MUCH ((size_t)32 << 20) /* more than both kernels take */
 
-static void hush_until_lost(struct tcp_attack *g, uint64_t at_least_ns)
+static void play_dead_until_lost(struct tcp_attack *g, uint64_t at_least_ns)
 {
 	uint64_t began_ns = mst_now_ns();
 
@@ -32,7 +32,7 @@ static void a_host_that_is_gone_is_noticed_by_an_idle_link(void)
 	struct tcp_attack g;
 
 	attack_begin(&g);
-	hush_until_lost(&g, DEAD_NS / 2);
+	play_dead_until_lost(&g, DEAD_NS / 2);
 	attack_end(&g);
 }
 
@@ -45,7 +45,7 @@ static void a_host_that_is_gone_is_noticed_in_the_middle_of_a_put(void)
 	put.src = g.target.net->published;
 	play_dead(g.fd);
 	CU_ASSERT(mst_tcp.put(g.link, &put) >= 0);
-	hush_until_lost(&g, DEAD_NS / 2);
+	play_dead_until_lost(&g, DEAD_NS / 2);
 	attack_end(&g);
 }
 
@@ -67,7 +67,7 @@ static void a_full_window_ends_no_link_and_a_dead_host_does(void)
 	attack_begin(&g);
 	fill(&g);
 	CU_ASSERT_EQUAL(poll_for(g.target.net, &ev, 1, 5 * MST_SECOND), 0);
-	hush_until_lost(&g, 0);
+	play_dead_until_lost(&g, 0);
 	attack_end(&g);
 }
 
@@ -265,7 +265,7 @@ static void what_comes_after_a_full_receive_is_heard_of(void)
 
 /* ---- an owner that computes ---- */
 
-/* It has just polled, so that its thread was at rest. */
+/* It has just polled, so that its thread was standing by. */
 static void a_thread_receives_while_its_owner_is_away(void)
 {
 	struct mst_net_event ev;
