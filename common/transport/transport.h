@@ -127,7 +127,8 @@ struct mst_net_cfg {
 	/* Memory for that which another net of this process has published, and which stays longer
 	 * than this net; NULL: the net makes it. Where peers map it the net has to make it. */
 	void *published;
-	const struct mst_networks *networks; /* of mst_joint: its parts; else NULL */
+	/* The parts of mst_joint, each with arm(), disarm(), links() and ready(); else NULL. */
+	const struct mst_networks *networks;
 	/* An acceptor's outbound region covers no more of its connector's inbound region than this:
 	 * beyond it lies only what is put from published memory. 0: all of it. */
 	size_t outbound_max;
@@ -330,15 +331,15 @@ struct mst_transport {
 	 * the same each time, which polls readable once poll() may have something that it did not
 	 * have when this call began, or wake() is called after that. Look with poll() after this
 	 * call. The descriptor may also become readable for nothing. Never blocks. NULL: the net
-	 * has no such descriptor. */
+	 * has no such descriptor, and is no part of a joint net. */
 	int (*arm)(struct mst_net *net);
 	/* From now on the descriptor tells of nothing, and peers need not ring it: for a thread
 	 * that is awake again. wait() begins with this. Never blocks. NULL, as arm(). */
 	void (*disarm)(struct mst_net *net);
 
 	/* How many links are attached to the net. And: may poll() have something, or has wake()
-	 * been called since the last wait()? The net's thread; they never block. NULL: the
-	 * transport is no part of a joint net (joint/joint.h). */
+	 * been called since the last wait()? The net's thread; they never block. NULL: the net is
+	 * no part of a joint net. */
 	uint32_t (*links)(const struct mst_net *net);
 	bool (*ready)(struct mst_net *net);
 
@@ -381,7 +382,8 @@ extern const struct mst_transport mst_joint;
 
 /* The schemes of all transports, as the choices of an option; the first is the usual one. */
 #define MST_TRANSPORT_SCHEMES "shm|verbs|tcp"
-/* The transports, in that order; NULL: there are no more. */
+/* The transports, in that order, each of which can be a part of a joint net; NULL: there are no
+ * more. */
 const struct mst_transport *mst_transport_at(uint32_t index);
 /* By a listener's address; NULL: of no transport here. */
 const struct mst_transport *mst_transport_of(const char *address);

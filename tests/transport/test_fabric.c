@@ -185,6 +185,16 @@ static void one_network_is_opened_by_itself(void)
 	CU_ASSERT(mst_networks_map(&n));
 }
 
+static void each_network_can_be_a_part_of_a_joint_net(void)
+{
+	const struct mst_transport *t;
+
+	for (uint32_t i = 0; (t = mst_transport_at(i)) != NULL; i++) {
+		CU_ASSERT(t->arm != NULL && t->disarm != NULL);
+		CU_ASSERT(t->links != NULL && t->ready != NULL);
+	}
+}
+
 static CU_TestInfo cases[] = {
 	{ "schemes are those of the transports", schemes_are_those_of_the_transports },
 	{ "what is not typed is the default", what_is_not_typed_is_the_default },
@@ -199,6 +209,7 @@ static CU_TestInfo cases[] = {
 	{ "people are shown what other hosts call", people_are_shown_what_other_hosts_call },
 	{ "one network is opened by itself, several by a joint net",
 	  one_network_is_opened_by_itself },
+	{ "each network can be a part of a joint net", each_network_can_be_a_part_of_a_joint_net },
 	CU_TEST_INFO_NULL,
 };
 

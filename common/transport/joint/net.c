@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/transport/joint/joint.h"
@@ -36,6 +37,7 @@ static int open_part(struct mst_joint_net *net, const struct mst_transport *of,
 {
 	struct mst_net_cfg cfg = net->cfg;
 
+	MST_ASSERT(of->arm != NULL && of->disarm != NULL && of->links != NULL && of->ready != NULL);
 	cfg.published = net->count > 0 ? net->part[0]->published : NULL;
 	int rc = of->net_open(&cfg, &net->part[net->count], why);
 	net->count += rc == 0;

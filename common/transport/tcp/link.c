@@ -72,6 +72,7 @@ void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns)
 
 	if (l->ended)
 		return;
+	mst_tcp_held_adjust(&l->held_bytes, l->conn.fd);
 	switch (mst_tcp_pulse_look(&l->pulse, l->conn.fd, now_ns, dead_ns)) {
 	case MST_TCP_QUIET:
 		if (mst_tcp_out_is_idle(&l->out)) {

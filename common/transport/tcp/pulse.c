@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel knows of a connection (TCP_INFO), asked eight times in the time after which a
- * peer counts as dead: whether the host at the other end is alive, and how fast it takes what is
- * sent.
+ * Whether the host at the other end is alive, by what the kernel knows of the connection
+ * (TCP_INFO). It is asked eight times in the time after which a peer counts as dead.
  *
  * The kernel has two timers for a peer that is dead, and neither fits. TCP_USER_TIMEOUT ends a
  * connection, too, whose peer is alive but does not read: measured on Linux 6.18 over loopback with
@@ -19,40 +18,6 @@
 
 #include "common/base/clock.h"
 #include "common/transport/tcp/tcp.h"
-
-/* ---- how much the kernel holds ---- */
-
-/* So long the kernel takes to send what it holds unsent. A small put waits for that, if it comes
- * after a large one. And where a connection is fast, little that is held makes the thread which
- * sends wake often: with 256 KiB instead of 4 MiB a step of 100 MiB took about a tenth longer over
- * loopback. */
-#define HELD_NS (8 * MST_MS)
-
-uint32_t mst_tcp_held_bytes(uint64_t bytes_per_second)
-{
-	uint64_t bytes = MST_TCP_HELD_MIN, sent;
-
-	if (bytes_per_second > MST_TCP_HELD_MAX * (MST_SECOND / HELD_NS))
-		return MST_TCP_HELD_MAX;
-	sent = bytes_per_second / (MST_SECOND / HELD_NS);
-	while (bytes < sent)
-		bytes *= 2;
-	return (uint32_t)bytes;
-}
-
-/* A rate that the sender itself has limited tells only that the connection is no slower. */
-static void hold(struct mst_tcp_pulse *p, int fd, const struct tcp_info *info)
-{
-	uint32_t bytes = mst_tcp_held_bytes(info->tcpi_delivery_rate);
-
-	if (bytes == p->held_bytes ||
-	    (bytes < p->held_bytes && info->tcpi_delivery_rate_app_limited))
-		return;
-	mst_tcp_socket_hold(fd, bytes);
-	p->held_bytes = bytes;
-}
-
-/* ---- is the other end alive? ---- */
 
 /* A kernel answers the probes of a full window no more often than every 500 ms
  * (tcp_invalid_ratelimit), and the probe after one that it has left out comes twice as late.
@@ -114,7 +79,6 @@ enum mst_tcp_life mst_tcp_pulse_look(struct mst_tcp_pulse *p, int fd, uint64_t n
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0)
 		return MST_TCP_HEARD; /* the socket itself will tell what is wrong */
-	hold(p, fd, &info);
 	uint64_t silent_ns = ns_of_ms(info.tcpi_last_ack_recv);
 	leave_out_gap(p, now_ns, dead_ns);
 	if (is_unanswered(&info)) {

@@ -109,12 +109,17 @@ void mst_tcp_socket_hasten(int fd, uint64_t dead_ns);
 /* Has the kernel got acknowledgements for all that it was given? */
 bool mst_tcp_socket_is_empty(int fd);
 
-/* ---- pulse.c: what the kernel knows of a connection ---- */
+/* ---- held.c: how much of a connection its kernel holds ---- */
+
+/* Tells it how much to hold unsent at most, by the rate that it has measured of late. @held_bytes:
+ * as it was told before; 0: it was not. To be called each mst_tcp_look_ns(). */
+void mst_tcp_held_adjust(uint32_t *held_bytes, int fd);
+
+/* ---- pulse.c: is the host at the other end alive? ---- */
 
 struct mst_tcp_pulse {
-	uint64_t asked_ns;   /* 0: nothing is unanswered */
-	uint64_t looked_ns;  /* last; 0: not yet */
-	uint32_t held_bytes; /* as the kernel was told; 0: not yet */
+	uint64_t asked_ns;  /* 0: nothing is unanswered */
+	uint64_t looked_ns; /* last; 0: not yet */
 };
 
 enum mst_tcp_life {
@@ -124,10 +129,7 @@ enum mst_tcp_life {
 	MST_TCP_DEAD,  /* for too long */
 };
 
-/* What the kernel may hold unsent of a connection that takes @bytes_per_second. */
-uint32_t mst_tcp_held_bytes(uint64_t bytes_per_second);
-/* Looks at the connection at @now_ns: does the host at the other end answer? And tells the kernel
- * how much to hold. To be called each mst_tcp_look_ns(). */
+/* Looks at the connection at @now_ns. To be called each mst_tcp_look_ns(). */
 enum mst_tcp_life mst_tcp_pulse_look(struct mst_tcp_pulse *p, int fd, uint64_t now_ns,
 				     uint64_t dead_ns);
 
@@ -282,6 +284,7 @@ struct mst_tcp_link {
 	bool io_news; /* for the net's thread */
 	int broken;   /* what sending has failed with; the end is known once all is received */
 	struct mst_tcp_pulse pulse;
+	uint32_t held_bytes; /* unsent, at most, as the kernel was told; 0: it was not */
 	struct mst_tcp_in in;
 	struct mst_tcp_out out;
 
@@ -322,7 +325,7 @@ int mst_tcp_link_view(struct mst_link *link, enum mst_view what, size_t offset, 
 bool mst_tcp_link_step(struct mst_tcp_link *l);
 /* The io: sends what is waiting. Return: there is more to do at once. */
 bool mst_tcp_link_send(struct mst_tcp_link *l);
-/* The io: looks whether the peer's host answers. */
+/* The io: looks whether the peer's host answers, and how fast it takes what is sent. */
 void mst_tcp_link_look(struct mst_tcp_link *l, uint64_t now_ns);
 
 /* The net's thread: takes in what the io has told, of a LIVE link. */

@@ -6,6 +6,7 @@
  *   test_transport_tcp_ends [IO_THREADS]
  */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,33 @@ static void the_kernel_repeats_often_enough(void)
 	target_fabric.link_timeout_ns = DEAD_NS;
 }
 
+/* By the first look after the link is attached. */
+static void the_kernel_is_told_how_much_to_hold(void)
+{
+	struct tcp_attack g = { .target = target_open() };
+	struct mst_tcp_hello hello = hello_of(1);
+	struct mst_link_request request;
+	struct mst_net_event ev;
+	int bytes = 1;
+	socklen_t len = sizeof(bytes);
+
+	g.fd = call(&g.target);
+	say_hello(g.fd, &hello);
+	CU_ASSERT_EQUAL_FATAL(next_request(&g.target, &request), 0);
+	CU_ASSERT_EQUAL_FATAL(
+		mst_tcp_listener.answer(g.target.listener, &request, &g.link, UT_UNREAD), 0);
+	int fd = ((struct mst_tcp_link *)g.link)->conn.fd;
+	mst_tcp_socket_hold(fd, 1);
+	CU_ASSERT_EQUAL_FATAL(mst_tcp.attach(g.target.net, g.link, UT_UNREAD), 0);
+	uint64_t until_ns = mst_deadline_ns(PATIENCE_NS);
+	while (bytes == 1 && mst_left_ns(until_ns) > 0) {
+		CU_ASSERT_EQUAL(poll_for(g.target.net, &ev, 1, 20 * MST_MS), 0);
+		CU_ASSERT_EQUAL(getsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, &len), 0);
+	}
+	CU_ASSERT(bytes >= (int)MST_TCP_HELD_MIN);
+	attack_end(&g);
+}
+
 /* This end stands still, too, for as long as it likes: nobody looks meanwhile, and nothing ends. */
 static void an_end_that_does_not_look_for_long_loses_no_link(void)
 {
@@ -370,6 +398,7 @@ int main(int argc, char **argv)
 		{ "a process that stands still keeps its link",
 		  a_process_that_stands_still_keeps_its_link },
 		{ "the kernel repeats often enough", the_kernel_repeats_often_enough },
+		{ "the kernel is told how much to hold", the_kernel_is_told_how_much_to_hold },
 		{ "an end that does not look for long loses no link",
 		  an_end_that_does_not_look_for_long_loses_no_link },
 		{ "what comes after a full receive is heard of",

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether a peer's host counts as dead, and how much the kernel may hold, by what it says of the
- * connection. Here the kernel
+/* Whether a peer's host counts as dead, by what the kernel says of the connection. Here the kernel
  * says what a case lets it say, and the clock is the case's. */
 #include <linux/tcp.h>
 #include <stdarg.h>
@@ -20,7 +19,6 @@ static struct mst_tcp_pulse pulse;
 
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len);
 int __wrap_ioctl(int fd, unsigned long request, ...);
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len);
 
 int __wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *len)
 {
@@ -42,19 +40,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
-static int told_bytes; /* how much the kernel is to hold; 0: it was not told */
-
-int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
-{
-	(void)fd, (void)level, (void)len;
-	if (name == TCP_NOTSENT_LOWAT)
-		memcpy(&told_bytes, value, sizeof(told_bytes));
-	return 0;
-}
-
 static void begin(void)
 {
-	told_bytes = 0;
 	says = (struct tcp_info){ 0 };
 	pulse = (struct mst_tcp_pulse){ 0 };
 	now_ns = heard_ns = 1000 * MST_SECOND;
@@ -167,39 +154,6 @@ static void an_end_that_looks_seldom_loses_no_living_peer(void)
 	CU_ASSERT_EQUAL(look_for(8 * DEAD_NS, MST_TCP_ASKED), MST_TCP_DEAD);
 }
 
-/* ---- how much the kernel holds ---- */
-
-#define MIB UINT64_C(1048576)
-
-static int told_at(uint64_t bytes_per_second)
-{
-	told_bytes = 0;
-	says.tcpi_delivery_rate = bytes_per_second;
-	(void)look();
-	return told_bytes;
-}
-
-/* 8 ms of what a connection takes, at least 256 KiB. */
-static void the_kernel_holds_what_it_sends_soon(void)
-{
-	begin();
-	CU_ASSERT_EQUAL(told_at(0), 256 << 10);
-	CU_ASSERT_EQUAL(told_at(12 * MIB), 0); /* the same */
-	CU_ASSERT_EQUAL(told_at(120 * MIB), 1 << 20);
-	CU_ASSERT_EQUAL(told_at(1200 * MIB), 16 << 20);
-	CU_ASSERT_EQUAL(told_at(UINT64_MAX), 1 << 30);
-	CU_ASSERT_EQUAL(told_at(12 * MIB), 256 << 10);
-}
-
-static void a_rate_that_the_sender_has_limited_makes_it_hold_no_less(void)
-{
-	begin();
-	CU_ASSERT_EQUAL(told_at(120 * MIB), 1 << 20);
-	says.tcpi_delivery_rate_app_limited = 1;
-	CU_ASSERT_EQUAL(told_at(MIB), 0);
-	CU_ASSERT_EQUAL(told_at(240 * MIB), 2 << 20);
-}
-
 int main(void)
 {
 	static CU_TestInfo cases[] = {
@@ -217,9 +171,6 @@ int main(void)
 		  time_in_which_nobody_looked_is_not_the_peers },
 		{ "an end that looks seldom loses no living peer",
 		  an_end_that_looks_seldom_loses_no_living_peer },
-		{ "the kernel holds what it sends soon", the_kernel_holds_what_it_sends_soon },
-		{ "a rate that the sender has limited makes it hold no less",
-		  a_rate_that_the_sender_has_limited_makes_it_hold_no_less },
 		CU_TEST_INFO_NULL,
 	};
 
