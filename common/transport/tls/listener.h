@@ -6,10 +6,6 @@
 
 #include "common/transport/channel.h"
 
-/* How long a caller may take to prove who it is. A variable for tests alone, whose callers may
- * stand still on a busy host; it is set while no listener is there. */
-extern uint64_t mst_tls_handshake_ns;
-
 int mst_tls_listen(const char *address, struct mst_credentials *own, struct mst_listener **out,
 		   char *bound, size_t bound_len);
 /* The same for channels, at sockets that are there. */

@@ -4,7 +4,7 @@
  * may stand still for longer than the five seconds that a server gives it.
  */
 #include "common/base/clock.h"
-#include "common/transport/tls/listener.h"
+#include "common/transport/tls/handshakes.h"
 
 __attribute__((constructor)) static void be_patient(void)
 {

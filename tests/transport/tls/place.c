@@ -11,7 +11,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/transport/tls/authority.h"
-#include "common/transport/tls/listener.h"
+#include "common/transport/tls/handshakes.h"
 
 #define PATHS 32u
 

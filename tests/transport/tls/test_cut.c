@@ -14,7 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/transport/stream.h"
-#include "common/transport/tls/listener.h"
+#include "common/transport/tls/handshakes.h"
 #include "common/transport/tls/stream.h"
 #include "tests/transport/tls/place.h"
 #include "tests/ut.h"

@@ -16,7 +16,7 @@
 #include "common/base/log.h"
 #include "common/transport/stream.h"
 #include "common/transport/tls/context.h"
-#include "common/transport/tls/listener.h"
+#include "common/transport/tls/handshakes.h"
 #include "tests/transport/tls/place.h"
 #include "tests/ut.h"
 
