@@ -8,8 +8,9 @@
  * during a step, and sleeps without it: so whoever has it knows that no link is touched meanwhile.
  *
  * A shared io is stepped by the net's thread, too, if `work` is free. While that thread polls or
- * waits the io's stands by. It looks now and then whether that is still so, and takes over if not.
- * The net's thread calls it for what takes long to send.
+ * waits the io's stands by. It looks now and then whether that is still so, and takes over if not;
+ * after a long wait it parks, and the net's thread unparks it when the wait is over. The net's
+ * thread calls it for what takes long to send.
  */
 #include <errno.h>
 #include <poll.h>
@@ -160,31 +161,38 @@ static bool net_is_stepping(struct mst_tcp_io *io)
 	/* Pairs with the fence in sleep_until() of net.c: if that thread found this one in a step,
 	 * it is seen to be asleep. */
 	atomic_thread_fence(memory_order_seq_cst);
+	uint64_t polls = atomic_load_explicit(&io->net->polls, memory_order_relaxed);
+	bool polled = polls != io->polls;
+	io->polls = polls;
+	io->may_park = !polled && io->standby_ns == STANDBY_MAX_NS;
 	if (atomic_load_explicit(&io->net->waits, memory_order_relaxed))
 		return true;
 	if (atomic_load_explicit(&io->net->asleep, memory_order_relaxed))
 		return false;
-	uint64_t polls = atomic_load_explicit(&io->net->polls, memory_order_relaxed);
-	bool polled = polls != io->polls;
-	io->polls = polls;
 	return polled && mst_now_ns() >= io->keep_until_ns;
 }
 
 /* Sleeps until the io is called, or for standby_ns, which grows while the net's thread does the
- * work: for so long that thread may have stopped polling before this one notices. */
+ * work: for so long that thread may have stopped polling before this one notices. If that thread
+ * has slept for so long, this one parks until it is unparked. */
 static void stand_by(struct mst_tcp_io *io)
 {
 	struct pollfd pfd = { .fd = io->notify_fd, .events = POLLIN };
+	int most_ms = (int)(io->standby_ns / MST_MS);
 	uint64_t count;
 
 	atomic_store_explicit(&io->asleep, true, memory_order_relaxed);
 	atomic_store_explicit(&io->on_standby, true, memory_order_relaxed);
-	/* Pairs with the fence in call(). */
+	atomic_store_explicit(&io->parked, io->may_park, memory_order_relaxed);
+	/* Pairs with those in call() and mst_tcp_io_unpark(): either the net's thread sees that
+	 * this one is parked, or this one that it does not wait any more. */
 	atomic_thread_fence(memory_order_seq_cst);
+	if (io->may_park && atomic_load_explicit(&io->net->waits, memory_order_relaxed))
+		most_ms = -1;
 	if (!atomic_load_explicit(&io->called, memory_order_relaxed) &&
-	    !atomic_load_explicit(&io->stop, memory_order_relaxed) &&
-	    poll(&pfd, 1, (int)(io->standby_ns / MST_MS)) > 0)
+	    !atomic_load_explicit(&io->stop, memory_order_relaxed) && poll(&pfd, 1, most_ms) > 0)
 		(void)!read(io->notify_fd, &count, sizeof(count));
+	atomic_store_explicit(&io->parked, false, memory_order_relaxed);
 	atomic_store_explicit(&io->on_standby, false, memory_order_relaxed);
 	atomic_store_explicit(&io->asleep, false, memory_order_relaxed);
 	if (io->standby_ns < STANDBY_MAX_NS)
@@ -403,6 +411,16 @@ void mst_tcp_io_pass_on(struct mst_tcp_io *io)
 	/* Relaxed: one that stands by looks again by itself, soon after this thread has gone. */
 	if (io->shared && !atomic_load_explicit(&io->on_standby, memory_order_relaxed))
 		call(io);
+}
+
+void mst_tcp_io_unpark(struct mst_tcp_io *io)
+{
+	if (!io->shared)
+		return;
+	/* Pairs with the fence in stand_by(). */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (atomic_load_explicit(&io->parked, memory_order_relaxed))
+		mst_tcp_io_notify(io);
 }
 
 void mst_tcp_io_leave(struct mst_tcp_io *io)

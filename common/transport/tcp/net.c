@@ -341,6 +341,7 @@ static int net_wait(struct mst_net *n, uint64_t timeout_ns)
 		atomic_store_explicit(&net->asleep, true, memory_order_relaxed);
 		rc = sleep_until(net, deadline_ns < look_ns ? deadline_ns : look_ns);
 		atomic_store_explicit(&net->asleep, false, memory_order_relaxed);
+		mst_tcp_io_unpark(last_io(net));
 	} else if (!any_has_work(net)) {
 		prepare_for_sleep(net, true); /* there was no time left for it */
 	}

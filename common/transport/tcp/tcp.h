@@ -225,6 +225,8 @@ struct mst_tcp_io {
 	pthread_mutex_t turn, work;
 	_Atomic bool stop, asleep;
 	_Atomic bool on_standby; /* asleep while the net's thread does the work */
+	_Atomic bool parked;     /* on standby until the net's thread unparks it */
+	bool may_park;           /* the net's thread has not polled since the last look */
 	_Atomic uint32_t wanted; /* by threads that wait for a step to end */
 	uint32_t first;          /* link that the next step begins with, modulo their number */
 	_Atomic bool called;     /* there is something to send */
@@ -258,6 +260,8 @@ bool mst_tcp_io_step(struct mst_tcp_io *io);
 void mst_tcp_io_catch_up(struct mst_tcp_io *io, struct mst_tcp_link *l);
 /* Net's thread: its last step has left something to do, and it may not come again soon. */
 void mst_tcp_io_pass_on(struct mst_tcp_io *io);
+/* Net's thread: a wait is over in which the io's thread may have parked. */
+void mst_tcp_io_unpark(struct mst_tcp_io *io);
 /* Net's thread: from now on it neither polls nor waits for a while. */
 void mst_tcp_io_leave(struct mst_tcp_io *io);
 void mst_tcp_io_notify(const struct mst_tcp_io *io);

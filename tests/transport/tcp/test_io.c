@@ -46,6 +46,10 @@ static struct {
 	struct halt pop; /* where it takes a write from this ring: */
 	_Atomic(struct mst_spsc *) ring;
 
+	_Atomic(struct mst_net *) waiting; /* it is woken once the io's thread has parked: */
+	atomic_bool parked;
+	sem_t unparked;
+
 	bool bounded; /* steps of the net's thread end before their first byte */
 } stand;
 
@@ -74,9 +78,23 @@ static bool hold(struct halt *halt)
 	return true;
 }
 
+/* Return: as poll(). */
+static int park(struct pollfd *fds, nfds_t count)
+{
+	atomic_store(&stand.parked, true);
+	mst_tcp.wake(atomic_load(&stand.waiting));
+	int heard = __real_poll(fds, count, (int)(PATIENCE_NS / MST_MS));
+
+	if (heard == 1)
+		sem_post(&stand.unparked);
+	return heard;
+}
+
 /* Where the io's thread would sleep, it looks instead whether it has been woken. */
 int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 {
+	if (!is_owner() && timeout_ms < 0)
+		return park(fds, count);
 	if (fds == NULL || fds->fd != atomic_load(&stand.epoll) || !hold(&stand.sleep))
 		return __real_poll(fds, count, timeout_ms);
 	int heard = __real_poll(fds, count, 0);
@@ -199,6 +217,25 @@ static void what_a_wait_leaves_is_received_by_the_thread(void)
 	leave_work(true);
 }
 
+/* It parks, because the net's thread waits and nothing comes. Then that thread goes away. */
+static void a_thread_that_has_parked_takes_over_after_the_wait(void)
+{
+	uint64_t word = 7, until_ns = mst_deadline_ns(PATIENCE_NS);
+	struct tcp_attack g;
+
+	target_fabric.link_timeout_ns = MST_SECOND; /* it looks by itself who does the work */
+	attack_begin(&g);
+	atomic_store(&stand.waiting, g.target.net);
+	while (!atomic_load(&stand.parked) && mst_left_ns(until_ns) > 0)
+		CU_ASSERT_EQUAL(mst_tcp.wait(g.target.net, PATIENCE_NS), 0);
+	await(&stand.unparked);
+	send_frame(g.fd, (struct mst_tcp_frame){ .kind = MST_TCP_WRITE, .length = sizeof(word) },
+		   &word);
+	expect_word(g.link, 7);
+	attack_end(&g);
+	target_fabric.link_timeout_ns = MST_LINK_TIMEOUT_MAX_NS;
+}
+
 /* Three links have something, and the io's thread is at the first of them. */
 static void who_wants_a_link_waits_for_the_step_of_one(void)
 {
@@ -278,6 +315,8 @@ int main(void)
 		  what_a_poll_leaves_is_received_by_the_thread },
 		{ "what a wait leaves is received by the thread",
 		  what_a_wait_leaves_is_received_by_the_thread },
+		{ "a thread that has parked takes over after the wait",
+		  a_thread_that_has_parked_takes_over_after_the_wait },
 		{ "who wants a link waits for the step of one",
 		  who_wants_a_link_waits_for_the_step_of_one },
 		{ "an urgent word is composed before a later notice",
@@ -286,7 +325,7 @@ int main(void)
 	};
 	sem_t *event[] = { &stand.sleep.reached, &stand.sleep.released, &stand.looked,
 			   &stand.turn.reached,  &stand.turn.released,  &stand.pop.reached,
-			   &stand.pop.released };
+			   &stand.pop.released,  &stand.unparked };
 
 	for (size_t i = 0; i < sizeof(event) / sizeof(event[0]); i++)
 		sem_init(event[i], 0, 0);
