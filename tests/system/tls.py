@@ -105,7 +105,7 @@ TCP_ANSWER = struct.Struct("<4sIii")
 
 def data_port(job):
     """Where the second server lets links in, as the first one says."""
-    where = re.compile(r"server 1 serves .* at tcp:([0-9.]+):([0-9]+)")
+    where = re.compile(r"server 1 serves .* at ([0-9.]+):([0-9]+)")
     until(lambda: where.search(job.server.said()), HANG_S)
     host, port = where.search(job.server.said()).groups()
     return host, int(port)

@@ -315,7 +315,7 @@ def wrong_addresses(tools, machines):
     refused(one, [*here, "--data-address", "10.99.0.1"], r"10\.99\.0\.1")
     refused(one, [*here, "--data-address", one.control_address], re.escape(one.control_address))
     refused(one, [*here, "--device", "mlx5_7"], "mlx5_7")
-    refused(two, worker, "HOST:PORT", env={"MUSTER_SERVER": "node0-control"})
+    refused(two, worker, "HOST:PORT", env={"MUSTER_SERVER": "node0-control:"})
     refused(two, [tools.muster, "status", "node0-control:17077"], "node0-control:17077")
     refused(two, [tools.muster, "status", "10.78.0.99:17077"], r"10\.78\.0\.99:17077")
     one.cut()
