@@ -34,8 +34,10 @@ uint64_t mst_durations_last(const struct mst_durations *t);
 struct mst_stride {
 	uint64_t answered_ns; /* when it was last answered; 0: its contribution has come since */
 	struct mst_durations durations;
-	uint32_t slow_windows; /* in a row: phases/control.h */
-	bool put_to_rest;      /* it rests because it is a straggler */
+	uint32_t slow_windows; /* in a row: state/slow.h */
+	bool put_to_rest;      /* it rests because it is a straggler, */
+	uint64_t rested_at;    /* since that version, or was looked at again at that version */
+	bool probes;           /* its next ask is to be answered although it rests */
 };
 
 #endif

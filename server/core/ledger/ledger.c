@@ -61,7 +61,8 @@ static int alloc_members(struct mst_ledger *l)
 	    mst_counts_init(&l->counts, l->cfg.workers) != 0 ||
 	    mst_waits_init(&l->waits, l->cfg.workers) != 0 ||
 	    mst_ranks_init(&l->expired, l->cfg.workers) != 0 ||
-	    mst_outliers_init(&l->outliers, l->cfg.norm_limit, l->cfg.workers) != 0)
+	    mst_outliers_init(&l->outliers, l->cfg.norm_limit, l->cfg.workers) != 0 ||
+	    mst_stragglers_init(&l->judge, l->cfg.workers) != 0)
 		return -ENOMEM;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		mst_member_init(&l->member[rank], rank, &l->verdicts[rank]);
@@ -101,8 +102,8 @@ uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg)
 	uint64_t buffers = mst_ledger_buffers(cfg), entries = mst_ledger_entries(cfg);
 	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_verdicts) +
 			  sizeof(struct mst_stride);
-	uint64_t kept = mst_counts_bytes(cfg->workers) + mst_waits_bytes(cfg->workers) +
-			mst_ranks_bytes(cfg->workers) +
+	uint64_t kept = mst_stragglers_bytes(cfg->workers) + mst_counts_bytes(cfg->workers) +
+			mst_waits_bytes(cfg->workers) + mst_ranks_bytes(cfg->workers) +
 			mst_outliers_bytes(cfg->norm_limit, cfg->workers);
 	uint64_t record = sizeof(struct mst_store_buffer) + sizeof(struct mst_record) +
 			  entries * sizeof(struct mst_entry) +
@@ -147,6 +148,7 @@ void mst_ledger_free(struct mst_ledger *l)
 	mst_waits_fini(&l->waits);
 	mst_ranks_fini(&l->expired);
 	mst_outliers_fini(&l->outliers);
+	mst_stragglers_fini(&l->judge);
 	free(l->member);
 	free(l->verdicts);
 	free(l->stride);

@@ -50,6 +50,7 @@ struct mst_adasync {
 
 /* Which workers are stragglers. */
 struct mst_straggler_test {
+	bool paper;        /* by the test of the paper; else by the judge, server/core/stragglers */
 	double deviations; /* so many standard deviations below the mean a throughput is slow */
 	uint32_t windows;  /* in which it has to be, in a row */
 };

@@ -8,6 +8,7 @@
 #include "server/core/ledger/state/late.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/slow.h"
 #include "server/core/ledger/state/trigger.h"
 
 /* What all asks are judged by. It stays valid while nothing changes. */
@@ -82,10 +83,10 @@ static enum mst_wait waits_for(const struct mst_ledger *l, const struct mst_memb
 		return MST_WAIT_ITSELF;
 	if (m->behind == MST_BEHIND_CATCHES) /* no step waits for it, and it waits for none */
 		return l->settling ? MST_WAIT_ITSELF : MST_WAIT_TRIAL;
-	if (!m->rostered)
-		return MST_WAIT_ITSELF;
 	if (l->settling) /* the worker is to hear of the end together with the last version */
 		return MST_WAIT_ITSELF;
+	if (!m->rostered) /* no step waits for a probe, and it waits for none */
+		return mst_slow_probes(l, m) ? MST_WAIT_TRIAL : MST_WAIT_ITSELF;
 	if (l->rule.release == MST_RELEASE_COMMIT && !mst_member_missing(m))
 		return MST_WAIT_COMMIT;
 	if (l->rule.release == MST_RELEASE_COMMIT)

@@ -7,6 +7,8 @@
 void mst_late_answered(struct mst_ledger *l, const struct mst_member *m)
 {
 	l->stride[m->rank].answered_ns = l->now_ns;
+	l->stride[m->rank].probes = false;
+	mst_stragglers_began(&l->judge, m->rank, l->now_ns);
 }
 
 /* The time in which an ask was held does not count: the time runs from the answer. */
@@ -17,6 +19,10 @@ void mst_late_came(struct mst_ledger *l, const struct mst_member *m)
 	if (s->answered_ns != 0)
 		mst_durations_add(&s->durations, l->now_ns - s->answered_ns);
 	s->answered_ns = 0;
+	if (s->put_to_rest)
+		mst_stragglers_probed(&l->judge, m->rank, l->now_ns);
+	else
+		mst_stragglers_came(&l->judge, m->rank, l->now_ns);
 }
 
 /* Would a contribution that begins now come after the step's commit even if it took as little time

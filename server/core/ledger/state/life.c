@@ -47,7 +47,8 @@ static void end_session(struct mst_ledger *l, struct mst_member *m, enum mst_evi
 	decide_end(l, m, why);
 	mst_member_end(m);
 	l->stride[m->rank].slow_windows = 0;
-	l->stride[m->rank].put_to_rest = false;
+	l->stride[m->rank].put_to_rest = l->stride[m->rank].probes = false;
+	mst_stragglers_gone(&l->judge, m->rank);
 	mst_outliers_forget(&l->outliers, m->rank);
 	m->offers = m->sends_state = false;
 	mst_changed(l, m);

@@ -34,6 +34,7 @@
 #include "server/core/ledger/waits.h"
 #include "server/core/policy/rule.h"
 #include "server/core/policy/starts.h"
+#include "server/core/stragglers/stragglers.h"
 
 /* The checkpoint that is being written. */
 struct mst_ledger_save {
@@ -162,6 +163,7 @@ struct mst_ledger {
 	/* Memory that members, the store and the records point into. */
 	struct mst_verdicts *verdicts;
 	struct mst_stride *stride;
+	struct mst_stragglers judge; /* who is slow */
 	struct mst_store_buffer *buffer;
 	struct mst_lane_share *share;
 

@@ -9,7 +9,13 @@
  *
  * A straggler before the change holds up every step of bsp. The paper has two policies for that:
  * greedy goes async at once, and back to bsp when the straggler is gone, until the share is done;
- * elastic has the straggler rest until the change.
+ * elastic has the straggler rest until the change, or until it is fast again, which is ours.
+ *
+ * The paper calls a worker a straggler that has a throughput of one deviation below the mean in
+ * five windows. Among workers whose times vary, healthy ones are below that often, and one whose
+ * times are exponential and ten times as long is not in each of five. So the judge of
+ * server/core/stragglers says who is one, and the test of the paper is greedy=paper and
+ * elastic=paper.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,12 +50,17 @@ static const char *online_parse(const char *text, struct mst_syncswitch *s)
 	return text;
 }
 
-/* ",1.5,10": each may be left out, from the last one on. Return: are there no others? */
+/* "=paper,1.5,10": each may be left out, from the last one on. Return: is there nothing else? */
 static bool test_parse(const char *text, struct mst_straggler_test *test)
 {
 	static const struct mst_number deviations = { 0, 100, false }, windows = { 1, 1e6, true };
+	static const char paper[] = "=paper";
 	double number;
 
+	test->paper = strncmp(text, paper, strlen(paper)) == 0;
+	if (!test->paper)
+		return *text == '\0';
+	text += strlen(paper);
 	if (*text == ',')
 		text = mst_number_parse(text + 1, &deviations, &test->deviations);
 	if (text != NULL && *text == ',') {
@@ -75,14 +86,15 @@ static int parse(const char *text, struct mst_controller *c, struct mst_rule *ru
 {
 	struct mst_syncswitch *s = &c->syncswitch;
 
-	s->test = (struct mst_straggler_test){ DEVIATIONS, WINDOWS };
+	s->test = (struct mst_straggler_test){ false, DEVIATIONS, WINDOWS };
 	if (!text_parse(text, s)) {
 		mst_reason_set(
 			why,
 			"policy \"syncswitch:%.40s\": syncswitch needs the share of the samples "
 			"that is done under bsp, above 0 and below 1, as in syncswitch:0.1; and "
-			"if you like what is done about stragglers, greedy or elastic, with two "
-			"numbers by which one is known, as in syncswitch:0.1,greedy,%g,%u",
+			"if you like what is done about stragglers, greedy or elastic, as in "
+			"syncswitch:0.1,greedy. Numbers by which a straggler is known belong to "
+			"the test of the paper, as in syncswitch:0.1,greedy=paper,%g,%u",
 			text, DEVIATIONS, WINDOWS);
 		return -EINVAL;
 	}
@@ -236,9 +248,10 @@ static bool is_stuck(const struct mst_controller *c)
 
 const struct mst_controller_row mst_controller_syncswitch = {
 	.name = "syncswitch",
-	.help = "syncswitch:SHARE[,greedy|,elastic[,D[,W]]] bsp for a share of --samples, such as "
-		"0.1, then async; a straggler before that (throughput D deviations below the mean "
-		"in W windows, 1 and 5 if not given) has all go async (greedy), or rests (elastic)",
+	.help = "syncswitch:SHARE[,greedy|,elastic] bsp for a share of --samples, such as 0.1, "
+		"then async; a straggler before that has all go async (greedy), or rests "
+		"(elastic); greedy=paper[,D[,W]] knows one by its throughput, D deviations below "
+		"the mean in W windows, 1 and 5 if not given",
 	.parse = parse,
 	.then = then,
 	.last = last,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The ledger and policies that change their rule: when it asks them, and from when on it holds. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -209,7 +210,7 @@ static const uint64_t slow[] = { 20, 20, 21, 60 };
 
 static void greedy_leaves_bsp_after_five_slow_windows_in_a_row(void)
 {
-	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.9,greedy", 4);
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.9,greedy=paper", 4);
 	struct ledger_job j;
 
 	cfg.samples_max = 10000;
@@ -232,7 +233,7 @@ static void greedy_leaves_bsp_after_five_slow_windows_in_a_row(void)
 
 static void equal_workers_are_no_stragglers(void)
 {
-	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.9,greedy", 4);
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.9,greedy=paper", 4);
 	struct ledger_job j;
 
 	cfg.samples_max = 10000;
@@ -246,7 +247,7 @@ static void equal_workers_are_no_stragglers(void)
 static void elastic_has_a_straggler_rest_until_the_change(void)
 {
 	static const uint64_t rest[] = { 20, 20, 21, 0 };
-	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.5,elastic", 4);
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.5,elastic=paper", 4);
 	struct ledger_job j;
 
 	cfg.samples_max = 80;
@@ -268,7 +269,7 @@ static void elastic_has_a_straggler_rest_until_the_change(void)
 static void a_fixed_policy_has_stragglers_return(void)
 {
 	static const uint64_t rest[] = { 20, 20, 0, 0 };
-	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.5,elastic", 4);
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.5,elastic=paper", 4);
 	struct mst_ledger_event ev = { .kind = MST_EV_REST, .rests = true };
 	struct mst_rule bsp = job_rule("bsp");
 	struct ledger_job j;
@@ -285,6 +286,179 @@ static void a_fixed_policy_has_stragglers_return(void)
 	timed_step(&j, rest);
 	CU_ASSERT_FALSE(job_member(&j, 3).rests);
 	CU_ASSERT_TRUE(job_member(&j, 2).rests);
+	job_close(&j);
+}
+
+/* ---- by the judge ---- */
+
+static const uint64_t without_3[] = { 20, 20, 21, 0 };
+
+static void timed_steps(struct ledger_job *j, const uint64_t *took_ms, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		job_forget(j);
+		timed_step(j, took_ms);
+	}
+}
+
+/* A job under elastic whose rank 3 takes 60 ms, until it rests. */
+static void open_until_3_rests(struct ledger_job *j, uint32_t share_of_samples)
+{
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.5,elastic", 4);
+
+	cfg.samples_max = share_of_samples;
+	job_born(j, &cfg);
+	for (int i = 0; i < 30 && !job_member(j, 3).rests; i++)
+		timed_step(j, slow);
+	CU_ASSERT_TRUE_FATAL(job_member(j, 3).rests);
+	job_forget(j);
+}
+
+/* Steps without rank 3, until it is answered. Return: how many. */
+static uint32_t steps_until_probe(struct ledger_job *j)
+{
+	uint32_t steps = 0;
+
+	while (job_count(j, MST_DO_RELEASE, 3) == 0 && steps < 100) {
+		job_forget(j);
+		timed_step(j, without_3);
+		steps++;
+	}
+	CU_ASSERT_EQUAL(job_last(j, MST_DO_RELEASE, 3)->answer.version, job_version(j));
+	job_forget(j);
+	return steps;
+}
+
+static void who_rests_is_probed_every_20_versions_and_no_step_waits(void)
+{
+	struct ledger_job j;
+
+	open_until_3_rests(&j, 100000);
+	CU_ASSERT_EQUAL(steps_until_probe(&j), 20);
+	for (int i = 0; i < 25; i++) /* it does not come, and is not asked for another */
+		timed_step(&j, without_3);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 0);
+	CU_ASSERT_TRUE(job_member(&j, 3).rests);
+	job_push(&j, 3); /* of a version that is long committed */
+	CU_ASSERT_EQUAL(job_verdict(&j, 3), MUSTER_LATE);
+	CU_ASSERT_TRUE(job_member(&j, 3).rests);
+	job_close(&j);
+}
+
+static void a_probe_that_comes_in_time_counts(void)
+{
+	struct ledger_job j;
+
+	open_until_3_rests(&j, 100000);
+	(void)steps_until_probe(&j);
+	job_push(&j, 3);
+	CU_ASSERT_EQUAL(job_verdict(&j, 3), MUSTER_COUNTED);
+	timed_step(&j, without_3);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 3), 0);
+	job_close(&j);
+}
+
+static void who_rests_returns_after_three_fast_probes(void)
+{
+	struct ledger_job j;
+
+	open_until_3_rests(&j, 100000);
+	for (int i = 0; i < 3; i++) {
+		CU_ASSERT_TRUE(job_member(&j, 3).rests);
+		CU_ASSERT(steps_until_probe(&j) <= 20);
+		job_wait(&j, 5 * MS, -1);
+		job_push(&j, 3);
+	}
+	timed_step(&j, without_3);
+	CU_ASSERT_FALSE(job_member(&j, 3).rests);
+	timed_steps(&j, alike, 10); /* the steps wait for it again */
+	CU_ASSERT_FALSE(job_member(&j, 3).rests);
+	job_close(&j);
+}
+
+static void who_rests_does_not_return_after_slow_probes(void)
+{
+	struct ledger_job j;
+
+	open_until_3_rests(&j, 100000);
+	for (int i = 0; i < 8; i++) {
+		(void)steps_until_probe(&j);
+		timed_steps(&j, without_3, 3);
+		job_push(&j, 3);
+		CU_ASSERT_TRUE(job_member(&j, 3).rests);
+	}
+	job_close(&j);
+}
+
+/* What is asked of a rank that has gone meanwhile, and of the one that comes in its place. */
+static void a_rank_that_rests_may_die_and_its_successor_takes_part(void)
+{
+	struct ledger_job j;
+
+	open_until_3_rests(&j, 100000);
+	(void)steps_until_probe(&j);
+	job_lose(&j, 3, -EPIPE);
+	timed_steps(&j, without_3, 45);
+	job_enter(&j, 3);
+	timed_steps(&j, without_3, 1);
+	timed_steps(&j, alike, 10);
+	CU_ASSERT_FALSE(job_member(&j, 3).rests);
+	job_close(&j);
+}
+
+static void half_of_the_ranks_rest_at_most(void)
+{
+	static const uint64_t three[] = { 20, 60, 61, 62 };
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.5,elastic", 4);
+	struct ledger_job j;
+	uint64_t took[4];
+
+	cfg.samples_max = 100000;
+	job_born(&j, &cfg);
+	for (int i = 0; i < 40; i++) {
+		uint32_t resting = 0;
+		for (uint32_t rank = 0; rank < 4; rank++) {
+			bool rests = job_member(&j, rank).rests;
+			took[rank] = rests ? 0 : three[rank];
+			resting += rests;
+		}
+		CU_ASSERT(resting <= 2);
+		timed_steps(&j, took, 1);
+	}
+	CU_ASSERT_FALSE(job_member(&j, 0).rests);
+	CU_ASSERT_TRUE(job_member(&j, 3).rests);
+	job_close(&j);
+}
+
+/* The throughput of the paper would have it return after one window in which the slow rank's last
+ * gradient was a fast one. */
+static void greedy_stays_in_async_while_a_rank_is_slow(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("syncswitch:0.9,greedy", 4);
+	struct ledger_job j;
+
+	cfg.samples_max = 100000;
+	job_born(&j, &cfg);
+	for (int i = 0; i < 30 && names(&j, "bsp"); i++)
+		timed_steps(&j, slow, 1);
+	CU_ASSERT_FATAL(names(&j, "async"));
+	for (int i = 0; i < 30; i++) {
+		for (int fast = 0; fast < 3; fast++) {
+			job_forget(&j);
+			job_wait(&j, 20 * MS, -1);
+			for (uint32_t rank = 0; rank < 3; rank++)
+				job_push(&j, rank);
+		}
+		job_push(&j, 3);
+		CU_ASSERT(names(&j, "async"));
+	}
+	for (int i = 0; i < 20; i++) { /* and goes back when it is fast again */
+		job_forget(&j);
+		job_wait(&j, 20 * MS, -1);
+		for (uint32_t rank = 0; rank < 4 && names(&j, "async"); rank++)
+			job_push(&j, rank);
+	}
+	CU_ASSERT(names(&j, "bsp"));
 	job_close(&j);
 }
 
@@ -436,6 +610,17 @@ static CU_TestInfo cases[] = {
 	{ "elastic has a straggler rest until the change",
 	  elastic_has_a_straggler_rest_until_the_change },
 	{ "a fixed policy has stragglers return", a_fixed_policy_has_stragglers_return },
+	{ "who rests is probed every 20 versions, and no step waits",
+	  who_rests_is_probed_every_20_versions_and_no_step_waits },
+	{ "a probe that comes in time counts", a_probe_that_comes_in_time_counts },
+	{ "who rests returns after three fast probes", who_rests_returns_after_three_fast_probes },
+	{ "who rests does not return after slow probes",
+	  who_rests_does_not_return_after_slow_probes },
+	{ "a rank that rests may die, and its successor takes part",
+	  a_rank_that_rests_may_die_and_its_successor_takes_part },
+	{ "half of the ranks rest at most", half_of_the_ranks_rest_at_most },
+	{ "greedy stays in async while a rank is slow",
+	  greedy_stays_in_async_while_a_rank_is_slow },
 	{ "a fixed policy ends an adaptive one", a_fixed_policy_ends_an_adaptive_one },
 	{ "an adaptive policy follows a fixed one", an_adaptive_policy_follows_a_fixed_one },
 	CU_TEST_INFO_NULL,

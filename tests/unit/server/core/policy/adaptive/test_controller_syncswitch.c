@@ -114,7 +114,7 @@ static void elastic_stays_and_has_stragglers_rest_until_the_change(void)
 {
 	struct mst_straggler_test test;
 
-	begin("syncswitch:0.1,elastic,0.5,7");
+	begin("syncswitch:0.1,elastic=paper,0.5,7");
 	CU_ASSERT_TRUE(mst_controller_rests_stragglers(&policy.controller, &test));
 	CU_ASSERT_EQUAL(test.deviations, 0.5);
 	CU_ASSERT_EQUAL(test.windows, 7);
@@ -167,15 +167,17 @@ static void a_share_is_between_none_and_all(void)
 					   "syncswitch:0.1,1",
 					   "syncswitch:0.1,greed",
 					   "syncswitch:0.1,greedy,",
-					   "syncswitch:0.1,greedy,x",
-					   "syncswitch:0.1,elastic,1,0",
-					   "syncswitch:0.1,elastic,1,5,",
+					   "syncswitch:0.1,greedy,1",
+					   "syncswitch:0.1,greedy=paper,x",
+					   "syncswitch:0.1,greedy=papers",
+					   "syncswitch:0.1,elastic=paper,1,0",
+					   "syncswitch:0.1,elastic=paper,1,5,",
 					   "syncswitch:0.1,greedyelastic" };
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct mst_policy p = { .rule = { .divide = true } };
 		CU_ASSERT_EQUAL(mst_policy_parse(bad[i], &p, &why), -EINVAL);
-		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "as in syncswitch:0.1,greedy,1,5"));
+		CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "as in syncswitch:0.1,greedy=paper,1,5"));
 	}
 }
 

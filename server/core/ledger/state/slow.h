@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the ledger does about slow ranks, for policies that look for them (Sync-Switch): counts
+ * them, has them rest, and has them return.
+ *
+ * Who is slow says the judge (server/core/stragglers), or, where the policy says so, the test of
+ * the paper. In that test a window is over when as many gradients are counted as workers are live;
+ * under bsp that is a commit. In each window a worker is slow if its throughput is some standard
+ * deviations below the mean of all, and a straggler after some such windows in a row. The
+ * throughput is one over the time that its last gradient took, or, if it has computed for longer
+ * than that, over the time that it has.
+ *
+ * A rank that rests by the judge's verdict is looked at again: it is answered once in
+ * MST_PROBE_STEPS versions, and no step waits for the gradient of that answer, a probe, which
+ * counts if the rule takes it. Where workers own it is answered each time it asks, for it must not
+ * lose touch with the versions. It returns when its probes were fast enough
+ * (mst_speed_may_return()). At most half of the workers that are live rest so, the slowest ones.
+ */
+#ifndef MST_SERVER_CORE_LEDGER_STATE_SLOW_H
+#define MST_SERVER_CORE_LEDGER_STATE_SLOW_H
+
+#include "server/core/ledger/state/state.h"
+
+#define MST_PROBE_STEPS 20u
+
+/* A version has been made of @gradients, and @live workers are live: judges who is slow, if the
+ * policy asks for that, and leaves in the ledger how many are. */
+void mst_slow_look(struct mst_ledger *l, uint32_t gradients, uint32_t live);
+/* Has slow ranks rest, or return, as the policy wants. */
+void mst_slow_rest(struct mst_ledger *l);
+
+/* Is the ask of a member that rests to be answered all the same? */
+static inline bool mst_slow_probes(const struct mst_ledger *l, const struct mst_member *m)
+{
+	return m->rests && l->stride[m->rank].probes;
+}
+
+#endif
