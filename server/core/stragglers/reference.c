@@ -13,6 +13,11 @@ static int by_length(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+void mst_reference_sort(uint64_t *ns, uint32_t count)
+{
+	qsort(ns, count, sizeof(*ns), by_length);
+}
+
 static uint64_t mean_of(const struct mst_reference *ref)
 {
 	uint64_t most_ns = MST_REFERENCE_CUT * ref->sorted_ns[ref->count / 2];
@@ -30,7 +35,7 @@ void mst_reference_make(struct mst_reference *ref, const uint64_t *ns, uint32_t 
 	if (ref->count == 0)
 		return;
 	memcpy(ref->sorted_ns, ns, count * sizeof(*ns));
-	qsort(ref->sorted_ns, count, sizeof(*ns), by_length);
+	mst_reference_sort(ref->sorted_ns, count);
 	ref->mean_ns = mean_of(ref);
 }
 

@@ -22,7 +22,10 @@ struct mst_reference {
  * counts as more than so many medians, or means. */
 #define MST_REFERENCE_CUT 10u
 
-/* Makes the reference of @ns, which it sorts. @count: at most MST_REFERENCE_MOST; below
+/* Sorts durations, the shortest first. */
+void mst_reference_sort(uint64_t *ns, uint32_t count);
+
+/* Makes the reference of @ns, which stays as it is. @count: at most MST_REFERENCE_MOST; below
  * MST_REFERENCE_LEAST: nothing is known any more. */
 void mst_reference_make(struct mst_reference *ref, const uint64_t *ns, uint32_t count);
 

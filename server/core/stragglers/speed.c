@@ -54,10 +54,8 @@ static double bet(const struct mst_reference *ref, uint64_t ns)
 
 static void take(struct mst_speed *p, const struct mst_reference *ref, double enough, uint64_t ns)
 {
-	if (p->evidence <= 0) {
-		p->since_ns = p->began_ns;
+	if (p->evidence <= 0)
 		p->sum_ns = p->gradients = 0;
-	}
 	p->evidence = fmin(fmax(p->evidence + bet(ref, ns), 0), MOST * enough);
 	p->sum_ns += mst_reference_cut(ref, ns);
 	p->gradients++;
@@ -147,7 +145,7 @@ bool mst_speed_is_slow(const struct mst_speed *p, const struct mst_reference *re
 		       uint64_t now_ns)
 {
 	if (p->slow || p->began_ns == 0 || ref->count == 0)
-		return p->slow;
+		return p->slow && ref->count > 0;
 	struct mst_speed with = with_present(p, ref, enough, now_ns);
 	return now_ns - p->began_ns > MST_SPEED_HELD * ref->mean_ns || is_found(&with, ref, enough);
 }

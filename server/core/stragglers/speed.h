@@ -50,9 +50,8 @@ struct mst_speed {
 	bool next_is_sample;
 	uint64_t began_ns; /* of the present gradient; 0: there is none */
 
-	double evidence;   /* its logarithm, at least 0 */
-	uint64_t since_ns; /* began_ns of the first gradient of that evidence */
-	uint64_t sum_ns;   /* of the gradients since then, each cut */
+	double evidence; /* its logarithm, at least 0 */
+	uint64_t sum_ns; /* of the gradients of that evidence, each cut */
 	uint32_t gradients;
 
 	bool slow;
@@ -69,7 +68,8 @@ void mst_speed_end(struct mst_speed *p, const struct mst_reference *ref, double 
  * not added to the evidence. */
 void mst_speed_probed(struct mst_speed *p, uint64_t now_ns);
 
-/* Is it slow, or was it found to be, or has its present gradient lasted for so long that it is? */
+/* Was it found to be slow, or has its present gradient lasted for so long that it is? Without a
+ * reference there is nobody that it is slower than. */
 bool mst_speed_is_slow(const struct mst_speed *p, const struct mst_reference *ref, double enough,
 		       uint64_t now_ns);
 /* How long its gradients take, measured by the fast ranks': those since the evidence began. 1:

@@ -28,13 +28,6 @@ uint64_t mst_stragglers_bytes(uint32_t ranks)
 
 /* ---- the fast ranks ---- */
 
-static int by_length(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* Return: how long a fast rank takes at most; 0: of most ranks it is not known. Out: each rank's
  * median. */
 static uint64_t most_of_the_fast(struct mst_stragglers *s)
@@ -49,7 +42,7 @@ static uint64_t most_of_the_fast(struct mst_stragglers *s)
 	}
 	if (count < 2 || 2 * count < present)
 		return 0;
-	qsort(s->sorted, count, sizeof(*s->sorted), by_length);
+	mst_reference_sort(s->sorted, count);
 	return (uint64_t)(MST_SPEED_RATIO * (double)s->sorted[(count - 1) / 4]);
 }
 

@@ -379,6 +379,10 @@ static void of_two_ranks_the_slow_one_is_found(void)
 	job_steps(&j, 60);
 	CU_ASSERT_FALSE(is_slow(&j, 0));
 	CU_ASSERT_TRUE(is_slow(&j, 1));
+	mst_stragglers_gone(&j.judge, 0); /* then there is nobody that it holds up */
+	j.factor[0] = 0;
+	job_steps(&j, 80);
+	CU_ASSERT_FALSE(is_slow(&j, 1));
 	job_close(&j);
 }
 
