@@ -18,6 +18,7 @@
 #include "common/wire/leavers.h"
 #include "tools/figure.h"
 #include "tools/figures.h"
+#include "tools/straggler.h"
 
 #define FORMAT (JSON_INDENT(2) | JSON_REAL_PRECISION(9))
 
@@ -377,10 +378,11 @@ json_t *mst_report_rank(const struct mst_status_rank *row)
 {
 	return with_figures(
 		MST_FIGURES_OF_RANK, row,
-		with_link(&row->link,
-			  json_pack("{s:s, s:o, s:I}", "state", mst_report_rank_state(row->state),
-				    "late_share", mst_report_share(mst_report_late(row)), "pushed",
-				    (json_int_t)mst_report_pushed(row))));
+		with_link(&row->link, json_pack("{s:s, s:o, s:I, s:{s:s}}", "state",
+						mst_report_rank_state(row->state), "late_share",
+						mst_report_share(mst_report_late(row)), "pushed",
+						(json_int_t)mst_report_pushed(row), "straggler",
+						"kind", mst_straggler_kind_word(row->straggler))));
 }
 
 int mst_report_check(const char *option, const char *path, struct mst_reason *why)

@@ -3,18 +3,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "tools/figure.h"
 
-#define HELD_FACTOR 3u
-#define HELD_NS (10 * MST_MS)
-#define LATE_FACTOR 1.5
-#define GIVEN_UP_SHARE 0.5
-#define SLOW_FACTOR 1.25
-/* What is less than this part of a step holds nobody up. */
-#define FLOOR 0.1
+/* A rank that was a straggler for less than this part of a job that has ended is not worth a
+ * sentence. */
+#define WHOLE_SHARE 0.1
+/* An open step waits for long if it does so for so many steps, or, before there are steps, for so
+ * many ns. */
+#define LONG_STEPS 3u
+#define LONG_NS MST_SECOND
 
 struct mst_gradients mst_straggler_gradients(const struct mst_status_rank *row, bool whole)
 {
@@ -37,169 +36,116 @@ struct mst_gradients mst_straggler_gradients(const struct mst_status_rank *row, 
 	};
 }
 
-static double share(uint64_t part, uint64_t whole)
+const char *mst_straggler_kind_word(uint32_t kind)
 {
-	return whole == 0 ? 0 : (double)part / (double)whole;
-}
-
-static double missed_share(const struct mst_gradients *g)
-{
-	return share(g->missed, g->came);
-}
-
-static double given_up_share(const struct mst_gradients *g)
-{
-	return share(g->given_up, g->came);
-}
-
-static double ready(const struct mst_gradients *g)
-{
-	return (double)g->ready_ns;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-typedef double figure_of(const struct mst_gradients *);
-
-/* The lower median over those ranks that have handed anything in, so that of two ranks the worse
- * one can stand out. */
-static double median(const struct mst_job_snapshot *s, bool whole, figure_of *figure)
-{
-	static double figures[MST_WORKERS_MAX]; /* tools have one thread */
-	uint32_t count = 0;
-
-	for (uint32_t i = 0; i < s->row_count; i++) {
-		struct mst_gradients g = mst_straggler_gradients(&s->row[i], whole);
-		if (g.came > 0)
-			figures[count++] = figure(&g);
-	}
-	if (count == 0)
-		return 0;
-	qsort(figures, count, sizeof(figures[0]), by_size);
-	return figures[(count - 1) / 2];
-}
-
-/* ---- who is held now ---- */
-
-static bool is_held(const struct mst_straggler *g, const struct mst_status_rank *row)
-{
-	uint64_t usual_ns = row->recent_ready_ns > g->usual_ready_ns ? row->recent_ready_ns
-								     : g->usual_ready_ns;
-
-	return row->state == MST_RANK_LIVE && usual_ns > 0 && row->busy_ns > HELD_NS &&
-	       row->busy_ns / HELD_FACTOR > usual_ns;
-}
-
-static void find_held(const struct mst_job_snapshot *s, struct mst_straggler *g)
-{
-	uint32_t held = 0;
-
-	for (uint32_t i = 0; i < s->row_count; i++) {
-		const struct mst_status_rank *row = &s->row[i];
-		if (!is_held(g, row))
-			continue;
-		held++;
-		if (g->row == NULL || row->busy_ns > g->row->busy_ns)
-			g->row = row;
-	}
-	if (held == 0)
-		return;
-	g->kind = MST_STRAGGLER_HELD;
-	g->others = held - 1;
-}
-
-/* ---- who has been late, or slow ---- */
-
-/* In a running job nobody waits for a worker whose session is over. */
-static bool has_gone(const struct mst_straggler *g, const struct mst_status_rank *row)
-{
-	return !g->whole && (row->state == MST_RANK_LOST || row->state == MST_RANK_LEFT ||
-			     row->state == MST_RANK_EVICTED);
-}
-
-static bool is_late(const struct mst_straggler *g, const struct mst_gradients *rank,
-		    double usual_missed, double usual_given_up)
-{
-	if (given_up_share(rank) > GIVEN_UP_SHARE &&
-	    given_up_share(rank) > LATE_FACTOR * usual_given_up)
-		return true;
-	return missed_share(rank) > LATE_FACTOR * usual_missed &&
-	       (double)rank->behind_ns > FLOOR * (double)g->step_ns;
-}
-
-static void find_late(const struct mst_job_snapshot *s, struct mst_straggler *g)
-{
-	double usual_missed = median(s, g->whole, missed_share);
-	double usual_given_up = median(s, g->whole, given_up_share), most = 0;
-
-	for (uint32_t i = 0; i < s->row_count; i++) {
-		struct mst_gradients rank = mst_straggler_gradients(&s->row[i], g->whole);
-		if (has_gone(g, &s->row[i]) || missed_share(&rank) <= most ||
-		    !is_late(g, &rank, usual_missed, usual_given_up))
-			continue;
-		most = missed_share(&rank);
-		g->row = &s->row[i];
-		g->kind = MST_STRAGGLER_LATE;
-	}
-}
-
-static void find_slow(const struct mst_job_snapshot *s, struct mst_straggler *g)
-{
-	double usual = (double)g->usual_ready_ns, slowest = SLOW_FACTOR * usual;
-
-	if (slowest < usual + FLOOR * (double)g->step_ns)
-		slowest = usual + FLOOR * (double)g->step_ns;
-	for (uint32_t i = 0; i < s->row_count; i++) {
-		struct mst_gradients rank = mst_straggler_gradients(&s->row[i], g->whole);
-		if (has_gone(g, &s->row[i]) || rank.came == 0 || ready(&rank) <= slowest)
-			continue;
-		slowest = ready(&rank);
-		g->row = &s->row[i];
-		g->kind = MST_STRAGGLER_SLOW;
-	}
-}
-
-struct mst_straggler mst_straggler_find(const struct mst_job_snapshot *s)
-{
-	bool whole = mst_snapshot_ended(s);
-	struct mst_straggler g = {
-		.whole = whole,
-		.usual_ready_ns = (uint64_t)median(s, whole, ready),
-		.step_ns = whole ? s->job.step_mean_ns : s->job.recent_step_ns,
+	static const char *const words[] = {
+		[MST_STRAGGLER_NONE] = "none",
+		[MST_STRAGGLER_SLOW] = "slow",
+		[MST_STRAGGLER_LATE] = "late",
+		[MST_STRAGGLER_HELD] = "held",
 	};
 
-	for (uint32_t i = 0; i < s->row_count; i++) {
-		struct mst_gradients rank = mst_straggler_gradients(&s->row[i], whole);
-		g.missed += rank.missed;
-		g.came += rank.came;
-		if (rank.behind_ns > g.behind_ns)
-			g.behind_ns = rank.behind_ns;
+	return kind < sizeof(words) / sizeof(words[0]) ? words[kind] : "unknown";
+}
+
+/* ---- who is named ---- */
+
+/* The larger, the more it is worth naming. */
+static double weight_now(const struct mst_status_rank *row)
+{
+	struct mst_gradients g = mst_straggler_gradients(row, false);
+
+	switch (row->straggler) {
+	case MST_STRAGGLER_HELD:
+		return (double)row->busy_ns;
+	case MST_STRAGGLER_SLOW:
+		return row->straggler_ratio;
+	default:
+		return g.came > 0 ? (double)g.missed / (double)g.came : 0;
 	}
-	if (s->job.state == MST_JOB_RUNNING)
-		find_held(s, &g);
-	if (g.kind == MST_STRAGGLER_NONE)
-		find_late(s, &g);
-	if (g.kind == MST_STRAGGLER_NONE)
-		find_slow(s, &g);
+}
+
+static bool is_now(const struct mst_status_rank *row)
+{
+	return row->straggler != MST_STRAGGLER_NONE && row->straggler <= MST_STRAGGLER_HELD &&
+	       row->straggler_ns != MST_NOT_KNOWN && row->state == MST_RANK_LIVE;
+}
+
+/* Kinds are in the order in which they are named, the last first. */
+static bool comes_first(const struct mst_status_rank *row, const struct mst_status_rank *other)
+{
+	if (other == NULL || row->straggler != other->straggler)
+		return other == NULL || row->straggler > other->straggler;
+	return weight_now(row) > weight_now(other);
+}
+
+static void find_now(struct mst_named_straggler *g)
+{
+	uint32_t all = 0, held = 0;
+
+	for (uint32_t i = 0; i < g->job->row_count; i++) {
+		const struct mst_status_rank *row = &g->job->row[i];
+		if (!is_now(row))
+			continue;
+		all++;
+		held += row->straggler == MST_STRAGGLER_HELD;
+		if (comes_first(row, g->row))
+			g->row = row;
+	}
+	if (g->row != NULL)
+		g->others = (held > 0 ? held : all) - 1;
+}
+
+static bool was_for_long(const struct mst_job_snapshot *s, const struct mst_status_rank *row)
+{
+	double least = WHOLE_SHARE * (double)s->job.elapsed_ns;
+
+	return row->straggler != MST_STRAGGLER_NONE && row->straggler <= MST_STRAGGLER_HELD &&
+	       row->straggler_total_ns != MST_NOT_KNOWN && row->waited_ns != MST_NOT_KNOWN &&
+	       ((double)row->straggler_total_ns >= least || (double)row->waited_ns >= least);
+}
+
+static void find_of_all(struct mst_named_straggler *g)
+{
+	uint32_t all = 0;
+
+	for (uint32_t i = 0; i < g->job->row_count; i++) {
+		const struct mst_status_rank *row = &g->job->row[i];
+		if (!was_for_long(g->job, row))
+			continue;
+		all++;
+		if (g->row == NULL || row->waited_ns > g->row->waited_ns ||
+		    (row->waited_ns == g->row->waited_ns &&
+		     row->straggler_total_ns > g->row->straggler_total_ns))
+			g->row = row;
+	}
+	if (g->row != NULL)
+		g->others = all - 1;
+}
+
+struct mst_named_straggler mst_straggler_find(const struct mst_job_snapshot *s)
+{
+	struct mst_named_straggler g = { .job = s, .whole = mst_snapshot_ended(s) };
+
+	if (g.whole)
+		find_of_all(&g);
+	else if (s->job.state == MST_JOB_RUNNING)
+		find_now(&g);
+	if (g.row != NULL)
+		g.kind = (enum mst_straggler_kind)g.row->straggler;
 	return g;
 }
 
-/* ---- words ---- */
+/* ---- a few words ---- */
 
-void mst_straggler_words(const struct mst_straggler *g, char *out, size_t len)
+void mst_straggler_words(const struct mst_named_straggler *g, char *out, size_t len)
 {
 	const struct mst_status_rank *row = g->row;
-	struct mst_gradients rank;
 
 	out[0] = '\0';
 	if (g->kind == MST_STRAGGLER_NONE)
 		return;
-	rank = mst_straggler_gradients(row, g->whole);
+	struct mst_gradients rank = mst_straggler_gradients(row, g->whole);
 	if (g->kind == MST_STRAGGLER_HELD)
 		(void)snprintf(out, len, "rank %u at it for %s", row->rank,
 			       mst_figure_duration(row->busy_ns).text);
@@ -207,22 +153,61 @@ void mst_straggler_words(const struct mst_straggler *g, char *out, size_t len)
 		(void)snprintf(out, len, "rank %u late %s", row->rank,
 			       mst_figure_share(rank.missed, rank.came).text);
 	else
-		(void)snprintf(out, len, "rank %u slow, %s", row->rank,
-			       mst_figure_duration(rank.ready_ns).text);
+		(void)snprintf(out, len, "rank %u slow, %.3g times", row->rank,
+			       row->straggler_ratio);
 }
 
-static void nobody_reason(const struct mst_straggler *g, char *out, size_t len)
+/* ---- nobody ---- */
+
+/* The rank that the open step waits for, if it does so for long, and for less than half of the
+ * ranks; NULL: there is none. */
+static const struct mst_status_rank *awaited(const struct mst_job_snapshot *s)
 {
-	if (g->missed == 0)
+	uint64_t long_ns = s->job.recent_step_ns > 0 ? LONG_STEPS * s->job.recent_step_ns : LONG_NS;
+	const struct mst_status_rank *longest = NULL;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < s->row_count; i++) {
+		const struct mst_status_rank *row = &s->row[i];
+		if (!row->awaited || row->busy_ns == 0 || row->waiting_ns < long_ns)
+			continue;
+		count++;
+		if (longest == NULL || row->busy_ns > longest->busy_ns)
+			longest = row;
+	}
+	return s->job.state == MST_JOB_RUNNING && 2 * count < s->job.live ? longest : NULL;
+}
+
+static void nobody_reason(const struct mst_named_straggler *g, char *out, size_t len)
+{
+	const struct mst_status_rank *row = awaited(g->job);
+	uint64_t missed = 0, came = 0, behind_ns = 0;
+
+	for (uint32_t i = 0; i < g->job->row_count; i++) {
+		struct mst_gradients r = mst_straggler_gradients(&g->job->row[i], g->whole);
+		missed += r.missed;
+		came += r.came;
+		if (r.behind_ns > behind_ns)
+			behind_ns = r.behind_ns;
+	}
+	if (row != NULL)
+		(void)snprintf(out, len,
+			       "the open step waits: rank %u has been at its gradient for %s, and "
+			       "was last heard of %s ago",
+			       row->rank, mst_figure_duration(row->busy_ns).text,
+			       mst_figure_ago(row->heard_ns).text);
+	else if (missed == 0)
 		(void)snprintf(out, len, "nobody is late");
 	else
 		(void)snprintf(out, len,
 			       "nobody stands out: %" PRIu64 " of %" PRIu64
 			       " gradients (%s) missed "
 			       "their step, at most %s after its commit on average by rank",
-			       g->missed, g->came, mst_figure_share(g->missed, g->came).text,
-			       mst_figure_duration(g->behind_ns).text);
+			       missed, came, mst_figure_share(missed, came).text,
+			       mst_figure_duration(behind_ns).text);
 }
+
+/* ---- somebody ---- */
 
 /* Has the open step waited for this worker for most of its silence? If not, the others go on
  * without it. */
@@ -231,63 +216,102 @@ static bool holds_step(const struct mst_status_rank *row)
 	return row->awaited && row->waiting_ns > row->busy_ns / 2;
 }
 
-static void held_reason(const struct mst_straggler *g, char *out, size_t len)
+static struct mst_figure fast_ready(const struct mst_named_straggler *g)
+{
+	return mst_figure_duration(g->job->job.fast_ready_ns);
+}
+
+static int tell_held(const struct mst_named_straggler *g, char *out, size_t len)
 {
 	const struct mst_status_rank *row = g->row;
-	char others[48] = "";
 
-	if (g->others > 0)
-		(void)snprintf(others, sizeof(others), "; so have %" PRIu32 " more ranks",
-			       g->others);
-	(void)snprintf(out, len,
-		       "%srank %u has been at its gradient for %s, where %s is usual, and was last "
-		       "heard of %s ago%s",
-		       holds_step(row) ? "the open step waits: " : "", row->rank,
-		       mst_figure_duration(row->busy_ns).text,
-		       mst_figure_duration(g->usual_ready_ns).text,
-		       mst_figure_ago(row->heard_ns).text, others);
+	return snprintf(out, len,
+			"%srank %u has been at its gradient for %s, where the fast ranks take %s, "
+			"and was last heard of %s ago",
+			holds_step(row) ? "the open step waits: " : "", row->rank,
+			mst_figure_duration(row->busy_ns).text, fast_ready(g).text,
+			mst_figure_ago(row->heard_ns).text);
 }
 
-static void late_reason(const struct mst_straggler *g, char *out, size_t len)
+static int tell_late(const struct mst_named_straggler *g, char *out, size_t len)
 {
 	struct mst_gradients rank = mst_straggler_gradients(g->row, g->whole);
-	const char *of = g->whole ? "of" : "of its last";
+	const char *is = g->whole ? "was" : "is", *of = g->whole ? "of" : "of its last";
 
-	if (rank.given_up == rank.missed)
-		(void)snprintf(out, len,
-			       "rank %u is late: it was told to give up %" PRIu64 " %s %" PRIu64
-			       " gradients (%s)",
-			       g->row->rank, rank.missed, of, rank.came,
-			       mst_figure_share(rank.missed, rank.came).text);
-	else
-		(void)snprintf(out, len,
-			       "rank %u is late: %s after its step's commit on average, in %" PRIu64
-			       " %s %" PRIu64 " gradients (%s)",
-			       g->row->rank, mst_figure_duration(rank.behind_ns).text, rank.missed,
-			       of, rank.came, mst_figure_share(rank.missed, rank.came).text);
+	if (2 * rank.given_up > rank.missed)
+		return snprintf(out, len,
+				"rank %u %s late: it was told to give up %" PRIu64 " %s %" PRIu64
+				" gradients (%s)",
+				g->row->rank, is, rank.given_up, of, rank.came,
+				mst_figure_share(rank.given_up, rank.came).text);
+	return snprintf(out, len,
+			"rank %u %s late: %s after its step's commit on average, in %" PRIu64
+			" %s %" PRIu64 " gradients (%s)",
+			g->row->rank, is, mst_figure_duration(rank.behind_ns).text, rank.missed, of,
+			rank.came, mst_figure_share(rank.missed, rank.came).text);
 }
 
-void mst_straggler_reason(const struct mst_straggler *g, char *out, size_t len)
+static int tell_slow(const struct mst_named_straggler *g, char *out, size_t len)
 {
-	switch (g->kind) {
-	case MST_STRAGGLER_NONE:
+	return snprintf(out, len,
+			"rank %u %s: its gradients %s %.3g times as long as those of the fast "
+			"ranks, which %s %s",
+			g->row->rank, g->whole ? "was slow" : "is slow", g->whole ? "took" : "take",
+			g->row->straggler_ratio, g->whole ? "took" : "take", fast_ready(g).text);
+}
+
+/* A job that has ended has no gradient under way. */
+static int tell_stood(const struct mst_named_straggler *g, char *out, size_t len)
+{
+	return snprintf(out, len,
+			"rank %u stood still: it was at one gradient for %.3g times as long as "
+			"the fast ranks take, which is %s",
+			g->row->rank, g->row->straggler_ratio, fast_ready(g).text);
+}
+
+static int tell(const struct mst_named_straggler *g, char *out, size_t len)
+{
+	if (g->kind == MST_STRAGGLER_HELD)
+		return g->whole ? tell_stood(g, out, len) : tell_held(g, out, len);
+	return g->kind == MST_STRAGGLER_LATE ? tell_late(g, out, len) : tell_slow(g, out, len);
+}
+
+/* For how long it has been so, what that has cost, and who else. */
+static void tell_more(const struct mst_named_straggler *g, char *out, size_t len)
+{
+	const struct mst_status_rank *row = g->row;
+	int used = 0;
+
+	if (g->whole)
+		used = snprintf(out, len, "; that was so for %s of %s",
+				mst_figure_duration(row->straggler_total_ns).text,
+				mst_figure_duration(g->job->job.elapsed_ns).text);
+	else if (g->kind != MST_STRAGGLER_HELD)
+		used = snprintf(out, len, "; that has been so for %s",
+				mst_figure_duration(row->straggler_ns).text);
+	if (row->waited_ns > 0 && used < (int)len)
+		used += snprintf(out + used, len - (size_t)used, "; steps %s %s for it",
+				 g->whole ? "waited" : "have waited",
+				 mst_figure_duration(row->waited_ns).text);
+	if (row->rests && !g->whole && used < (int)len)
+		used += snprintf(out + used, len - (size_t)used, "; it rests");
+	if (g->others > 0 && used < (int)len)
+		(void)snprintf(out + used, len - (size_t)used, "; %" PRIu32 " more rank%s %s",
+			       g->others, g->others > 1 ? "s" : "",
+			       g->kind == MST_STRAGGLER_HELD && !g->whole
+				       ? g->others > 1 ? "stand still" : "stands still"
+			       : g->others > 1 ? g->whole ? "were stragglers" : "are stragglers"
+			       : g->whole      ? "was a straggler"
+					       : "is a straggler");
+}
+
+void mst_straggler_reason(const struct mst_named_straggler *g, char *out, size_t len)
+{
+	if (g->kind == MST_STRAGGLER_NONE) {
 		nobody_reason(g, out, len);
 		return;
-	case MST_STRAGGLER_HELD:
-		held_reason(g, out, len);
-		return;
-	case MST_STRAGGLER_LATE:
-		late_reason(g, out, len);
-		return;
-	case MST_STRAGGLER_SLOW:
-		(void)snprintf(
-			out, len,
-			"nobody is late, but rank %u is slow: it takes %s, and half of the ranks "
-			"at most %s",
-			g->row->rank,
-			mst_figure_duration(mst_straggler_gradients(g->row, g->whole).ready_ns)
-				.text,
-			mst_figure_duration(g->usual_ready_ns).text);
-		return;
 	}
+	int used = tell(g, out, len);
+	if (used >= 0 && used < (int)len)
+		tell_more(g, out + used, len - (size_t)used);
 }

@@ -75,7 +75,10 @@
 	  "have given (muster_goal()); null if there is none") \
 	F(34, NEW_U64, differences, "differences", COUNT, \
 	  "how often a worker had another state than most after a version, of those that workers " \
-	  "compare (muster_compare())")
+	  "compare (muster_compare())") \
+	F(35, NEW_U64, fast_ready_ns, "fast_ready_ms", MS, \
+	  "how long gradients of the fast ranks take on average, with their way to the server; " \
+	  "stragglers are compared with it; null while that is not known")
 
 /* Figures of each policy that was in force. */
 #define MST_POLICY_FIGURES(F) \
@@ -93,8 +96,8 @@
 	F(12, U64, dropped, "dropped", COUNT, \
 	  "of the late, those that were on their way when the policy came into force")
 
-/* Figures of each rank. Tag 1 is the state, 2 and 3 its link; 4 to 7 are free for what is no
- * figure. */
+/* Figures of each rank. Tag 1 is the state, 2 and 3 its link, 4 what kind of straggler it is;
+ * 5 to 7 are free for what is no figure. */
 #define MST_RANK_FIGURES(F) \
 	F(8, U32, rank, "rank", COUNT, "from 0") \
 	F(9, U32, incarnation, "incarnation", COUNT, \
@@ -141,7 +144,15 @@
 	  "versions between the one that it has and the newest") \
 	F(40, NEW_U64, gone_at, "gone_at", COUNT, \
 	  "the newest version when its newest session ended; null while it has one, and if the " \
-	  "job had ended before")
+	  "job had ended before") \
+	F(41, NEW_F64, straggler_ratio, "straggler.ratio", REAL, \
+	  "how long its gradients take, measured by fast_ready_ms, while it is a straggler") \
+	F(42, NEW_U64, straggler_ns, "straggler.for_s", SECONDS, \
+	  "for how long it has been one; null if it is none now") \
+	F(43, NEW_U64, straggler_total_ns, "straggler.total_s", SECONDS, \
+	  "for how long it was one in all") \
+	F(44, NEW_U64, waited_ns, "straggler.steps_waited_s", SECONDS, \
+	  "how long steps waited for it meanwhile, after all ranks had come that are no stragglers")
 
 /* Figures of each server of the job. Tags 1, 2, 5 and 6 are no figures. */
 #define MST_SERVER_FIGURES(F) \

@@ -37,7 +37,7 @@
 /* The longest frame that each of these has room for; test_wire.c holds the messages against it. */
 #define MST_FRAME_STRANGER (4u << 10)   /* a server, of who has not been asked for more */
 #define MST_FRAME_TO_WORKER (32u << 10) /* a worker */
-#define MST_FRAME_PLAIN (64u << 10)     /* all others, without the data of a piece */
+#define MST_FRAME_PLAIN (80u << 10)     /* all others, without the data of a piece */
 #define MST_STATE_CHUNK (256u << 10)
 #define MST_TAKE_CHUNK (16u << 10) /* what a TAKE has at most */
 #define MST_SECRET_LEN 16u         /* a single-use token */
@@ -48,7 +48,9 @@
 #define MST_NETWORK_LEN 16u /* the scheme of a network, such as "tcp" */
 #define MST_OPTIMIZER_LEN 16u
 #define MST_APPOINT_PARAMETERS 8u
-#define MST_STATUS_RANKS 128u  /* rows in one STATUS message */
+#define MST_STATUS_RANKS 128u /* rows in one STATUS message, at most */
+/* That are sent: with them a message has at most 64 KiB, which releases before this one take. */
+#define MST_STATUS_RANKS_SENT 100u
 #define MST_STATUS_POLICIES 8u /* the last that were in force */
 #define MST_STATUS_METRICS 16u /* the first that workers named */
 
@@ -385,10 +387,12 @@ struct mst_status {
 /* Initialisers of a status that knows nothing yet. */
 #define MST_STATUS_NOTHING                                                                         \
 	.loss = (double)NAN, .norm_median = (double)NAN, .saved_ns = MST_NOT_KNOWN,                \
-	.goal = MST_NOT_KNOWN, .differences = MST_NOT_KNOWN
+	.goal = MST_NOT_KNOWN, .differences = MST_NOT_KNOWN, .fast_ready_ns = MST_NOT_KNOWN
 #define MST_STATUS_RANK_NOTHING                                                                    \
 	.norm = (double)NAN, .norm_max = (double)NAN, .heard_ns = MST_NOT_KNOWN,                   \
-	.handed_in_ns = MST_NOT_KNOWN, .gone_at = MST_NOT_KNOWN
+	.handed_in_ns = MST_NOT_KNOWN, .gone_at = MST_NOT_KNOWN, .straggler_ratio = (double)NAN,   \
+	.straggler_ns = MST_NOT_KNOWN, .straggler_total_ns = MST_NOT_KNOWN,                        \
+	.waited_ns = MST_NOT_KNOWN
 
 /* The peers that may join a job, and ask for changes of it. */
 enum mst_access {
@@ -407,8 +411,17 @@ enum mst_rank_state {
 	MST_RANK_EVICTED /* by an operator */
 };
 
+/* What is wrong with the speed of a rank: server/core/stragglers says how that is found. */
+enum mst_straggler_kind {
+	MST_STRAGGLER_NONE,
+	MST_STRAGGLER_LATE, /* more of its gradients miss their step than of the others' */
+	MST_STRAGGLER_SLOW, /* its gradients take longer than those of the fast ranks */
+	MST_STRAGGLER_HELD  /* its present gradient takes much longer than any of the fast ranks' */
+};
+
 struct mst_status_rank {
 	uint32_t state;              /* enum mst_rank_state */
+	uint32_t straggler;          /* enum mst_straggler_kind: what it is, or was last */
 	struct mst_status_link link; /* the newest, with the leader */
 	MST_RANK_FIGURES(MST_FIGURE_MEMBER)
 };

@@ -208,6 +208,7 @@ static const struct mst_field status_fields[] = {
 
 static const struct mst_field rank_fields[] = { FIELD(1, U32, mst_status_rank, state),
 						LINK(2, mst_status_rank),
+						OPTIONAL(4, U32, mst_status_rank, straggler, 0),
 						MST_RANK_FIGURES(RANK_FIGURE) };
 static const struct mst_rows rank_rows = {
 	offsetof(struct mst_message, ranks.row),

@@ -206,6 +206,9 @@ static bool hear_change(struct mst_leader_plane *p, const struct mst_notice *not
 	case MST_NOTE_RESTS:
 		mst_resting_noted(&p->resting, notice);
 		return true;
+	case MST_NOTE_STRAGGLER:
+		mst_straggling_noted(p->resting.base, notice);
+		return true;
 	default:
 		return false;
 	}

@@ -23,6 +23,7 @@
 #include "server/control/operator/ending.h"
 #include "server/control/operator/reporting.h"
 #include "server/control/operator/resting.h"
+#include "server/control/operator/straggling.h"
 #include "server/control/operator/switching.h"
 #include "server/control/plane_role.h"
 #include "server/control/stopping.h"

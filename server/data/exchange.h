@@ -85,6 +85,7 @@ enum mst_notice_kind {
 	MST_NOTE_EVICT_REFUSED, /* who: an MST_EV_EVICT would have made the job fail */
 	MST_NOTE_REST_TAKEN,    /* rest: what has become of an MST_EV_REST */
 	MST_NOTE_RESTS,         /* who rests, or has returned */
+	MST_NOTE_STRAGGLER,     /* straggler: who is one now, or is none any more */
 	MST_NOTE_BEHIND,        /* state: who lacks versions that are gone */
 	MST_NOTE_WANT,          /* state: who is to give its state */
 	MST_NOTE_HAND,          /* state: who gets what was given */
@@ -147,6 +148,10 @@ struct mst_notice {
 		struct {
 			uint64_t version, count;
 		} dropped, refused; /* refused: the version that is not made */
+		struct {
+			struct mst_straggler of;
+			uint64_t fast_ns; /* how long gradients of the fast ranks take */
+		} straggler;
 		struct {
 			bool rests;
 			enum mst_rest_outcome outcome; /* REST_TAKEN */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/clock.h"
 #include "server/core/statistics/statistics.h"
 #include "server/data/decider.h"
 #include "server/data/recorder.h"
@@ -26,6 +27,9 @@ struct mst_local {
 	double norm_median;    /* the last that there was; NaN: there was none */
 	uint64_t refused_most; /* so many gradients refused in a row are told of */
 	bool is_stuck;         /* the policy lacks what it would choose its rule by */
+	/* By rank, what was told last: enum mst_straggler_kind; and when something was. */
+	uint8_t *told_kind;
+	uint64_t told_ns;
 	/* The version that is not finite, and "0, 1, 4": the ranks in it. */
 	struct mst_spoilt spoilt;
 	char spoilt_ranks[96];
@@ -44,6 +48,7 @@ static void local_free(struct mst_decider *d)
 	mst_statistics_free(l->statistics);
 	mst_ledger_free(l->ledger);
 	free(l->kept.rank);
+	free(l->told_kind);
 	free(l);
 }
 
@@ -231,6 +236,30 @@ static void say_stuck(struct mst_local *l)
 	say(l, &notice);
 }
 
+#define TOLD_NS MST_SECOND
+
+/* Says who is a straggler now, or is none any more: at most once a second, for where steps are
+ * short much may happen in between. */
+static void say_stragglers(struct mst_local *l, uint64_t now_ns)
+{
+	struct mst_notice notice = { .kind = MST_NOTE_STRAGGLER };
+	uint32_t rank;
+
+	if (now_ns < l->told_ns + TOLD_NS)
+		return;
+	l->told_ns = now_ns;
+	notice.straggler.fast_ns = mst_ledger_fast_ns(l->ledger);
+	while ((rank = mst_ledger_next_found(l->ledger)) != MST_RANK_NONE) {
+		struct mst_straggler of = mst_ledger_straggler(l->ledger, rank, now_ns);
+		uint8_t kind = of.now && of.sure ? (uint8_t)of.kind : MST_STRAGGLER_NONE;
+		notice.who.rank = rank;
+		notice.straggler.of = of;
+		if (kind != l->told_kind[rank])
+			say(l, &notice);
+		l->told_kind[rank] = kind;
+	}
+}
+
 static enum mst_notice_kind transfer_kind(enum mst_decision_kind kind)
 {
 	switch (kind) {
@@ -386,6 +415,17 @@ static bool local_wants(const struct mst_decider *d, struct mst_identity who)
 
 /* ---- the control side ---- */
 
+static void fill_straggler(const struct mst_local *l, uint64_t now_ns, struct mst_status_rank *out)
+{
+	struct mst_straggler of = mst_ledger_straggler(l->ledger, out->rank, now_ns);
+
+	out->straggler = of.kind;
+	out->straggler_ratio = of.kind != MST_STRAGGLER_NONE ? of.ratio : (double)NAN;
+	out->straggler_ns = of.now ? now_ns - of.since_ns : MST_NOT_KNOWN;
+	out->straggler_total_ns = of.total_ns;
+	out->waited_ns = of.waited_ns;
+}
+
 static void fill_snapshot(struct mst_local *l, struct mst_snapshot *snapshot, uint64_t now_ns)
 {
 	struct mst_status *status = &snapshot->status;
@@ -396,10 +436,13 @@ static void fill_snapshot(struct mst_local *l, struct mst_snapshot *snapshot, ui
 		mst_ledger_member(l->ledger, rank, &view);
 		snapshot->rank[rank].rank = rank;
 		mst_statistics_rank(l->statistics, &view, now_ns, &snapshot->rank[rank]);
+		fill_straggler(l, now_ns, &snapshot->rank[rank]);
 		status->live += view.started;
 	}
 	mst_statistics_job(l->statistics, now_ns, status);
 	status->norm_median = l->norm_median;
+	uint64_t fast_ns = mst_ledger_fast_ns(l->ledger);
+	status->fast_ready_ns = fast_ns > 0 ? fast_ns : MST_NOT_KNOWN;
 	const struct mst_controller *c = mst_ledger_controller(l->ledger);
 	const struct mst_rule *rule = mst_ledger_rule(l->ledger);
 	mst_controller_now(c, rule, status->policy_now, sizeof(status->policy_now));
@@ -448,7 +491,10 @@ static uint64_t local_deadline(const struct mst_decider *d)
 
 static void local_tick(struct mst_decider *d, uint64_t now_ns)
 {
-	mst_ledger_tick(local_of(d)->ledger, now_ns);
+	struct mst_local *l = local_of(d);
+
+	mst_ledger_tick(l->ledger, now_ns);
+	say_stragglers(l, now_ns);
 }
 
 static const struct mst_decider_ops ops = {
@@ -471,7 +517,8 @@ static const struct mst_decider_ops ops = {
 uint64_t mst_local_bytes(const struct mst_ledger_cfg *cfg, bool records)
 {
 	return sizeof(struct mst_local) + mst_ledger_bytes(cfg) +
-	       mst_statistics_bytes(cfg->workers) + cfg->workers * sizeof(struct mst_kept_rank) +
+	       mst_statistics_bytes(cfg->workers) +
+	       cfg->workers * (sizeof(struct mst_kept_rank) + sizeof(uint8_t)) +
 	       (records ? mst_recorder_bytes(cfg->workers) : 0);
 }
 
@@ -487,7 +534,9 @@ int mst_local_new(const struct mst_ledger_cfg *cfg, struct mst_recording *record
 	l->norm_median = (double)NAN;
 	l->refused_most = REFUSED_ROUNDS * (uint64_t)cfg->workers;
 	l->kept.rank = calloc(cfg->workers, sizeof(*l->kept.rank));
-	int rc = l->kept.rank == NULL ? -ENOMEM : mst_ledger_new(cfg, &l->ledger);
+	l->told_kind = calloc(cfg->workers, sizeof(*l->told_kind));
+	int rc = l->kept.rank == NULL || l->told_kind == NULL ? -ENOMEM
+							      : mst_ledger_new(cfg, &l->ledger);
 	if (rc == 0)
 		rc = mst_statistics_new(cfg->workers, &l->statistics);
 	if (rc == 0 && cfg->kept != NULL)

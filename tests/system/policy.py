@@ -11,6 +11,7 @@ Each change starts two programs, which takes long under a sanitizer.
 """
 import itertools
 import json
+import os
 import re
 import subprocess
 import tempfile
@@ -475,6 +476,75 @@ def straggler_elastic(a):
         job.proven_course()
 
 
+class Slowed:
+    """Rank 3 takes ten times as long as the others while it is so."""
+
+    def __init__(self, folder):
+        self.file = f"{folder}/slow"
+        self.words = (f"3:slow_us={10 * STEP_US}", f"3:slow_while={self.file}")
+
+    def begin(self):
+        with open(self.file, "w"):
+            pass
+
+    def end(self):
+        os.unlink(self.file)
+
+
+def verdict(job):
+    return job.status()["ranks"][3]["straggler"]
+
+
+def known(job):
+    """The servers know how long gradients usually take."""
+    must(until(lambda: job.status()["fast_ready_ms"] is not None, HANG_S), "nothing is known")
+
+
+def greedy_comes_back(a):
+    """A rank that turns slow has all go async; bsp is back when it has recovered."""
+    with tempfile.TemporaryDirectory() as folder:
+        slowed = Slowed(folder)
+        with Job(a, "--policy", "syncswitch:0.9,greedy", "--samples", "1e9",
+                 words=slowed.words) as job:
+            job.first = "bsp"
+            job.begin()
+            known(job)
+            slowed.begin()
+            must(until(lambda: job.status()["policy_now"] == "async" and
+                       verdict(job)["kind"] == "slow", HANG_S), "nothing is done about it")
+            slowed.end()
+            must(until(lambda: job.status()["policy_now"] == "bsp", HANG_S), "bsp is not back")
+            job.finish()
+            job.proven_course()
+
+
+def elastic_comes_back(a):
+    """A rank that turns slow rests, with its verdict in the status and the log, and returns when
+    it has recovered."""
+    with tempfile.TemporaryDirectory() as folder:
+        slowed = Slowed(folder)
+        with Job(a, "--policy", "syncswitch:0.9,elastic", "--samples", "1e9",
+                 words=slowed.words) as job:
+            job.first = "bsp"
+            job.begin()
+            known(job)
+            slowed.begin()
+            must(until(lambda: job.status()["ranks"][3]["rests"], HANG_S), "rank 3 does not rest")
+            found = verdict(job)
+            check(f"it is told why: {found}", found["kind"] in ("slow", "held") and
+                  found["ratio"] > 2 and found["for_s"] is not None)
+            must(until(lambda: re.search(r"rank 3 (is slow|has been at its gradient)",
+                                         job.server.said()), HANG_S), "the log does not have it")
+            slowed.end()
+            must(until(lambda: not job.status()["ranks"][3]["rests"], HANG_S), "it never returns")
+            must(until(lambda: verdict(job)["for_s"] is None, HANG_S), "it is a straggler for ever")
+            check(f"what it cost is kept: {verdict(job)}", verdict(job)["total_s"] > 0)
+            must(until(lambda: "rank 3 is no straggler any more" in job.server.said(), HANG_S),
+                 "the log does not have the end")
+            job.finish()
+            job.proven_course()
+
+
 def syncswitch_summary(a):
     """The summary of muster run has both halves, and why the one ended."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -498,7 +568,8 @@ CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, fig
               later_sessions_are_told, rest, the_last_one_lost,
               adasync_one_server, adasync_two_servers, adasync_without_losses, dbw,
               dbw_is_refused, syncswitch,
-              straggler_greedy, straggler_elastic, syncswitch_summary)
+              straggler_greedy, straggler_elastic, greedy_comes_back, elastic_comes_back,
+              syncswitch_summary)
 # As in exact.py: these come by all lines but for some thirty of 13500.
 PATHS = {"figures", "pairs_servers_own", "pairs_workers_own", "rest", "the_last_one_lost",
          "adasync_two_servers", "dbw", "straggler_elastic", "syncswitch_summary"}
@@ -506,4 +577,4 @@ PATHS = {"figures", "pairs_servers_own", "pairs_workers_own", "rest", "the_last_
 if __name__ == "__main__":
     # Whether a rank is slow is measured: the others have to be quicker.
     main(CASES, "musterd", "worker", "muster", paths=PATHS, pairs="all",
-         clock=("straggler_elastic",))
+         clock=("straggler_elastic", "greedy_comes_back", "elastic_comes_back"))

@@ -97,7 +97,7 @@ class Status(Commands):
         rc, out, _ = self.muster("status", address)
         self.assertEqual(rc, 0)
         self.assertRegex(out, r"rank 1 is late: 3\.00 ms after its step's commit on average, in "
-                         r"16 of its last 32 gradients \(50 %\)\n$")
+                         r"16 of its last 32 gradients \(50 %\); that has been so for 2\.00 s\n$")
         self.assertRegex(out, r"\n +1 +live +\d+ +320 of 640 +50 % +\d+ % +0 +0 / 0 +8\.00 ms "
                               r"+3\.00 ms")
 

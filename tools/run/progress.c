@@ -65,7 +65,7 @@ static void compose(const struct mst_job_snapshot *s, char *line)
 		append(line, ", step %s", mst_figure_duration(job->step_mean_ns).text);
 	if (!isnan(job->loss))
 		append(line, ", loss %s", mst_figure_loss(job->loss).text);
-	struct mst_straggler g = mst_straggler_find(s);
+	struct mst_named_straggler g = mst_straggler_find(s);
 	mst_straggler_words(&g, late, sizeof(late));
 	if (late[0] != '\0')
 		append(line, ", %s", late);

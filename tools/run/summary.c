@@ -219,9 +219,9 @@ static void print_failed(const struct mst_ending *e, FILE *out)
 
 void mst_summary_print(const struct mst_ending *e, FILE *out)
 {
-	struct mst_straggler straggler = mst_straggler_find(e->job);
+	struct mst_named_straggler straggler = mst_straggler_find(e->job);
 	struct mst_late_share mean = mst_report_late_mean(e->job);
-	char reason[256];
+	char reason[512];
 
 	print_job(e, out);
 	if (e->finished)

@@ -89,8 +89,8 @@ static void print_rank(const struct mst_status_rank *row, bool whole)
 
 static void print_snapshot(const struct mst_job_snapshot *s, const char *address)
 {
-	struct mst_straggler straggler = mst_straggler_find(s);
-	char reason[256];
+	struct mst_named_straggler straggler = mst_straggler_find(s);
+	char reason[512];
 
 	print_job(&s->job, address);
 	mst_report_policies(&s->job, stdout);
@@ -116,10 +116,10 @@ static void print_snapshot(const struct mst_job_snapshot *s, const char *address
 /* The figures of `muster run`, of a job that may still go on. */
 static json_t *snapshot_json(const struct mst_job_snapshot *s)
 {
-	struct mst_straggler straggler = mst_straggler_find(s);
+	struct mst_named_straggler straggler = mst_straggler_find(s);
 	json_t *out = mst_report_job(&s->job);
 	json_t *ranks = json_array(), *servers = json_array();
-	char reason[256];
+	char reason[512];
 	int failed = 0;
 
 	for (uint32_t i = 0; i < s->row_count; i++)

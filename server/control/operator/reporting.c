@@ -115,7 +115,7 @@ static void send_rows(struct mst_reporting *r, struct mst_conn *c, uint32_t firs
 	struct mst_message *m = mst_frontend_draft(&r->base->front, MST_MSG_STATUS_RANKS);
 	uint32_t left = r->base->job.o->workers - first;
 
-	m->ranks.count = left < MST_STATUS_RANKS ? left : MST_STATUS_RANKS;
+	m->ranks.count = left < MST_STATUS_RANKS_SENT ? left : MST_STATUS_RANKS_SENT;
 	memcpy(m->ranks.row, r->snapshot.rank + first, m->ranks.count * sizeof(m->ranks.row[0]));
 	for (uint32_t i = 0; i < m->ranks.count; i++)
 		fill_link(r, r->base->sessions.over[first + i], &m->ranks.row[i].link);
@@ -130,7 +130,7 @@ static void send_status(struct mst_reporting *r, struct mst_conn *c)
 	fill_status(r, &m->status);
 	uint32_t rows = m->status.rank_count;
 	mst_frontend_send(&r->base->front, c, m);
-	for (uint32_t first = 0; first < rows && c->stream != NULL; first += MST_STATUS_RANKS)
+	for (uint32_t first = 0; first < rows && c->stream != NULL; first += MST_STATUS_RANKS_SENT)
 		send_rows(r, c, first);
 }
 

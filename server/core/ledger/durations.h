@@ -38,6 +38,8 @@ struct mst_stride {
 	bool put_to_rest;      /* it rests because it is a straggler, */
 	uint64_t rested_at;    /* since that version, or was looked at again at that version */
 	bool probes;           /* its next ask is to be answered although it rests */
+	bool goes_on;          /* it has passed, and goes on with what it has begun */
+	uint64_t given_up;     /* gradients that its session has given up, as it has reported */
 };
 
 #endif

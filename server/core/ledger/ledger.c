@@ -24,6 +24,7 @@
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/state.h"
+#include "server/core/ledger/state/strides.h"
 
 /* The most decisions that one event can cause: every session ends with all its slots cancelled, a
  * commit advises and answers every worker and may have it rest, and some decisions that come once.
@@ -62,6 +63,7 @@ static int alloc_members(struct mst_ledger *l)
 	    mst_waits_init(&l->waits, l->cfg.workers) != 0 ||
 	    mst_ranks_init(&l->expired, l->cfg.workers) != 0 ||
 	    mst_outliers_init(&l->outliers, l->cfg.norm_limit, l->cfg.workers) != 0 ||
+	    mst_ranks_init(&l->found, l->cfg.workers) != 0 ||
 	    mst_stragglers_init(&l->judge, l->cfg.workers) != 0)
 		return -ENOMEM;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
@@ -103,7 +105,7 @@ uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg)
 	uint64_t member = sizeof(struct mst_member) + sizeof(struct mst_verdicts) +
 			  sizeof(struct mst_stride);
 	uint64_t kept = mst_stragglers_bytes(cfg->workers) + mst_counts_bytes(cfg->workers) +
-			mst_waits_bytes(cfg->workers) + mst_ranks_bytes(cfg->workers) +
+			mst_waits_bytes(cfg->workers) + 2 * mst_ranks_bytes(cfg->workers) +
 			mst_outliers_bytes(cfg->norm_limit, cfg->workers);
 	uint64_t record = sizeof(struct mst_store_buffer) + sizeof(struct mst_record) +
 			  entries * sizeof(struct mst_entry) +
@@ -148,6 +150,7 @@ void mst_ledger_free(struct mst_ledger *l)
 	mst_waits_fini(&l->waits);
 	mst_ranks_fini(&l->expired);
 	mst_outliers_fini(&l->outliers);
+	mst_ranks_fini(&l->found);
 	mst_stragglers_fini(&l->judge);
 	free(l->member);
 	free(l->verdicts);
@@ -258,6 +261,7 @@ static void handle_data(struct mst_ledger *l, struct mst_member *m,
 				    ev->abandoned.epoch);
 		break;
 	case MST_EV_ASK:
+		mst_stride_gave_up(l, m, ev->given_up);
 		if (!mst_ask_take(l, m, &ev->ask, m->told))
 			mst_life_lose(l, m, MST_EVICT_INVALID);
 		break;
@@ -388,6 +392,33 @@ void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_mem
 		.asks = m->asks,
 		.clock = m->clock,
 	};
+}
+
+struct mst_straggler mst_ledger_straggler(const struct mst_ledger *l, uint32_t rank,
+					  uint64_t now_ns)
+{
+	struct mst_listening listening = l->listening;
+	uint64_t ledger_ns = mst_listening_now(&listening, now_ns);
+
+	MST_ASSERT(rank < l->cfg.workers);
+	struct mst_straggler of = mst_stragglers_of(&l->judge, rank, ledger_ns);
+	of.total_ns = mst_straggler_total(&of, ledger_ns);
+	of.since_ns = of.now ? now_ns - (ledger_ns - of.since_ns) : 0;
+	return of;
+}
+
+uint64_t mst_ledger_fast_ns(const struct mst_ledger *l)
+{
+	return l->judge.fast.mean_ns;
+}
+
+uint32_t mst_ledger_next_found(struct mst_ledger *l)
+{
+	uint32_t rank = mst_ranks_first(&l->found);
+
+	if (rank != MST_RANK_NONE)
+		mst_ranks_remove(&l->found, rank);
+	return rank;
 }
 
 void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)

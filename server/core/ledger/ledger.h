@@ -9,8 +9,8 @@
  * this order.
  *
  * The cost of an event is in proportion to what is decided on it, not to the number of members. The
- * ledger looks at all members only when the job starts or ends, when the rule changes, and when
- * patience has run out.
+ * ledger looks at all members only when the job starts or ends, when the rule changes, when
+ * patience has run out, and when it looks for stragglers.
  *
  * Time in which the server does not listen to its workers does not count here: neither a lease nor
  * patience runs meanwhile. The event MST_EV_HEARD says that the server has listened; it must come a
@@ -29,6 +29,7 @@
 #include "server/core/ledger/decision.h"
 #include "server/core/ledger/event.h"
 #include "server/core/ledger/verdicts.h"
+#include "server/core/stragglers/straggler.h"
 
 struct mst_ledger;
 
@@ -82,6 +83,16 @@ struct mst_member_view {
 	uint64_t clock;
 };
 void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_member_view *out);
+
+/* What the judge says of a rank at @now_ns. Times are of the caller's clock, and total_ns is how
+ * long it was a straggler until now. */
+struct mst_straggler mst_ledger_straggler(const struct mst_ledger *l, uint32_t rank,
+					  uint64_t now_ns);
+/* How long the gradients of the fast ranks take, on average; 0: it is not known. */
+uint64_t mst_ledger_fast_ns(const struct mst_ledger *l);
+/* Return: a rank that was found to be a straggler, or to be none any more, since this was called
+ * last; the caller tells of it. MST_RANK_NONE: there is no more. */
+uint32_t mst_ledger_next_found(struct mst_ledger *l);
 
 /* Writes what a checkpoint of the version that is being saved keeps. To be called for each SAVE
  * before the next event. @out->rank has room for every rank of the job. */

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/base/clock.h"
+
 /* K of the bets. With 0.4 bets on a rank three times as slow grow fastest, whose durations are
  * exponential: those are the hardest to tell. */
 #define K 0.4
@@ -54,8 +56,10 @@ static double bet(const struct mst_reference *ref, uint64_t ns)
 
 static void take(struct mst_speed *p, const struct mst_reference *ref, double enough, uint64_t ns)
 {
-	if (p->evidence <= 0)
-		p->sum_ns = p->gradients = 0;
+	if (p->evidence <= 0) {
+		p->since_ns = p->began_ns;
+		p->sum_ns = p->waited_ns = p->gradients = 0;
+	}
 	p->evidence = fmin(fmax(p->evidence + bet(ref, ns), 0), MOST * enough);
 	p->sum_ns += mst_reference_cut(ref, ns);
 	p->gradients++;
@@ -101,7 +105,7 @@ static void remember(struct mst_speed *p, uint64_t ns)
 void mst_speed_forget(struct mst_speed *p)
 {
 	p->evidence = 0;
-	p->sum_ns = p->gradients = 0;
+	p->since_ns = p->sum_ns = p->waited_ns = p->gradients = 0;
 	p->slow = false;
 	p->last.count = 0;
 }
@@ -132,6 +136,11 @@ void mst_speed_end(struct mst_speed *p, const struct mst_reference *ref, double 
 	p->began_ns = 0;
 }
 
+void mst_speed_drop(struct mst_speed *p)
+{
+	p->began_ns = 0;
+}
+
 void mst_speed_probed(struct mst_speed *p, uint64_t now_ns)
 {
 	if (p->began_ns != 0)
@@ -141,13 +150,27 @@ void mst_speed_probed(struct mst_speed *p, uint64_t now_ns)
 
 /* ---- verdicts ---- */
 
+bool mst_speed_is_held(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns)
+{
+	return p->began_ns != 0 && ref->count > 0 &&
+	       now_ns - p->began_ns > MST_SPEED_HELD * ref->mean_ns;
+}
+
 bool mst_speed_is_slow(const struct mst_speed *p, const struct mst_reference *ref, double enough,
 		       uint64_t now_ns)
 {
 	if (p->slow || p->began_ns == 0 || ref->count == 0)
 		return p->slow && ref->count > 0;
 	struct mst_speed with = with_present(p, ref, enough, now_ns);
-	return now_ns - p->began_ns > MST_SPEED_HELD * ref->mean_ns || is_found(&with, ref, enough);
+	return mst_speed_is_held(p, ref, now_ns) || is_found(&with, ref, enough);
+}
+
+bool mst_speed_is_long(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns)
+{
+	uint64_t ns = now_ns - p->began_ns;
+
+	return p->began_ns != 0 && ref->count > 0 && ns > MST_SPEED_LONG_MS * MST_MS &&
+	       ns > MST_SPEED_LONG * ref->mean_ns && ns > ref->sorted_ns[ref->count - 1];
 }
 
 double mst_speed_ratio(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns)

@@ -27,6 +27,11 @@
 #define MST_SPEED_RATIO 1.5
 /* A gradient that lasts for so many of the fast ranks' is enough alone. */
 #define MST_SPEED_HELD 20u
+/* A rank is at its gradient for long if that lasts longer than each of the fast ranks' that are
+ * known, than so many of them on average, and than so many ms. That is worth a look, and not enough
+ * for a verdict. */
+#define MST_SPEED_LONG 3u
+#define MST_SPEED_LONG_MS 10u
 #define MST_SPEED_RECENT 32u /* durations that are kept of each kind */
 #define MST_SPEED_AGAIN 16u  /* gradients that say that a slow rank is fast again */
 /* A slow rank rests; it returns after so many probes that took less than MST_SPEED_BACK times as
@@ -51,7 +56,9 @@ struct mst_speed {
 	uint64_t began_ns; /* of the present gradient; 0: there is none */
 
 	double evidence; /* its logarithm, at least 0 */
-	uint64_t sum_ns; /* of the gradients of that evidence, each cut */
+	/* The gradients of that evidence: when the first one began, how long they took, each one
+	 * cut, and how long steps waited for them. */
+	uint64_t since_ns, sum_ns, waited_ns;
 	uint32_t gradients;
 
 	bool slow;
@@ -64,6 +71,8 @@ void mst_speed_begin(struct mst_speed *p, uint64_t now_ns);
  * on a rank is slow. */
 void mst_speed_end(struct mst_speed *p, const struct mst_reference *ref, double enough,
 		   uint64_t now_ns);
+/* The present gradient was given up: how long it would have taken is not known. */
+void mst_speed_drop(struct mst_speed *p);
 /* The present gradient of a rank that rests is there. It shows whether the rank may return, and is
  * not added to the evidence. */
 void mst_speed_probed(struct mst_speed *p, uint64_t now_ns);
@@ -72,6 +81,10 @@ void mst_speed_probed(struct mst_speed *p, uint64_t now_ns);
  * reference there is nobody that it is slower than. */
 bool mst_speed_is_slow(const struct mst_speed *p, const struct mst_reference *ref, double enough,
 		       uint64_t now_ns);
+/* Has its present gradient lasted for so long that it is slow? */
+bool mst_speed_is_held(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns);
+/* Is it at its present gradient for long? */
+bool mst_speed_is_long(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns);
 /* How long its gradients take, measured by the fast ranks': those since the evidence began. 1:
  * nothing is known. */
 double mst_speed_ratio(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns);

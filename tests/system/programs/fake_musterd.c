@@ -126,6 +126,8 @@ static struct mst_status_rank rank_row(uint32_t rank)
 		.recent_came = version == 0 ? 0 : 32,
 		.recent_ready_ns = 8 * MST_MS,
 		.gone_at = MST_NOT_KNOWN,
+		.straggler_ratio = (double)NAN,
+		.straggler_ns = MST_NOT_KNOWN,
 	};
 
 	if ((int)rank == fake.lost || (int)rank == fake.left || (int)rank == fake.evicted) {
@@ -142,6 +144,9 @@ static struct mst_status_rank rank_row(uint32_t rank)
 		row.samples_pushed = 640;
 		row.behind_mean_ns = row.recent_behind_ns = 3 * MST_MS;
 		row.recent_missed = row.recent_came / 2;
+		row.straggler = MST_STRAGGLER_LATE;
+		row.straggler_ratio = 1;
+		row.straggler_ns = row.straggler_total_ns = 2 * MST_SECOND;
 	}
 	return row;
 }
@@ -156,7 +161,7 @@ static void tell_status(struct mst_stream *to)
 	msg.kind = MST_MSG_STATUS_RANKS;
 	for (uint32_t rank = 0; rank < fake.workers;) {
 		msg.ranks.count = 0;
-		while (rank < fake.workers && msg.ranks.count < MST_STATUS_RANKS)
+		while (rank < fake.workers && msg.ranks.count < MST_STATUS_RANKS_SENT)
 			msg.ranks.row[msg.ranks.count++] = rank_row(rank++);
 		send_message(to, &msg);
 	}

@@ -22,6 +22,7 @@
  *   damage N (a bit of push N is changed in the slot, after its ranges have been handed over)
  *   start_nan 1 (the first start state that it offers has NaN)
  *   until FILE (rounds go on until there is such a file)
+ *   slow_while FILE, slow_us N (while there is such a file, it sleeps so long instead)
  *   sees late|stale (and until one of its pushes has had that verdict)
  *   tensors N (it gives a table of N tensors, t0, t1 ...)
  *   scales 1 (they have scales other than 1)   rename 1 (they have other names)
@@ -51,7 +52,7 @@
 
 struct logged_worker {
 	struct history *log;
-	uint64_t elems, rounds, sleep_us, keep, abandon, ranges, die, stop, mute;
+	uint64_t elems, rounds, sleep_us, slow_us, keep, abandon, ranges, die, stop, mute;
 	uint64_t tensors, loss;
 	uint64_t nan, big; /* the ticket whose gradient has such a value; 0: none */
 	uint64_t damage;   /* the ticket whose gradient is changed on its way; 0: none */
@@ -62,7 +63,7 @@ struct logged_worker {
 	enum muster_owner owner;
 	bool sum, weights, finish, start, start_nan, again, registered, into, scales, rename;
 	bool by_version;
-	const char *until;
+	const char *until, *slow_while;
 	enum muster_verdict sees;  /* the rounds go on until it has; MUSTER_NONE: at once */
 	double clip, weight, told; /* 0: none */
 	struct muster *m;
@@ -215,8 +216,11 @@ static int get_average(struct logged_worker *c)
 
 static int round_of(struct logged_worker *c, uint64_t *next_ticket, struct muster_outcome *out)
 {
-	if (c->sleep_us > 0)
-		usleep((useconds_t)c->sleep_us);
+	bool slow = c->slow_while != NULL && access(c->slow_while, F_OK) == 0;
+	uint64_t sleep_us = slow ? c->slow_us : c->sleep_us;
+
+	if (sleep_us > 0)
+		usleep((useconds_t)sleep_us);
 	if (c->abandon != 0 && *next_ticket % c->abandon == 0 && muster_gradient(c->m) != NULL) {
 		int rc = muster_abandon(c->m);
 		if (rc != 0)
@@ -319,13 +323,13 @@ static void set(struct logged_worker *c, const char *text)
 	const struct {
 		const char *name;
 		uint64_t *field;
-	} numbers[] = { { "rounds", &c->rounds },   { "sleep_us", &c->sleep_us },
-			{ "keep", &c->keep },       { "abandon", &c->abandon },
-			{ "ranges", &c->ranges },   { "die", &c->die },
-			{ "stop", &c->stop },       { "mute", &c->mute },
-			{ "nan", &c->nan },         { "big", &c->big },
-			{ "tensors", &c->tensors }, { "loss", &c->loss },
-			{ "damage", &c->damage },   { "average", &c->average } };
+	} numbers[] = {
+		{ "rounds", &c->rounds }, { "sleep_us", &c->sleep_us }, { "slow_us", &c->slow_us },
+		{ "keep", &c->keep },     { "abandon", &c->abandon },   { "ranges", &c->ranges },
+		{ "die", &c->die },       { "stop", &c->stop },         { "mute", &c->mute },
+		{ "nan", &c->nan },       { "big", &c->big },           { "tensors", &c->tensors },
+		{ "loss", &c->loss },     { "damage", &c->damage },     { "average", &c->average }
+	};
 	const struct {
 		const char *name;
 		bool *field;
@@ -365,6 +369,8 @@ static void set(struct logged_worker *c, const char *text)
 		c->told = strtod(value, NULL);
 	if (strncmp(text, "until=", 6) == 0)
 		c->until = value;
+	if (strncmp(text, "slow_while=", 11) == 0)
+		c->slow_while = value;
 	if (strncmp(text, "sees=", 5) == 0)
 		c->sees = strcmp(value, "late") == 0 ? MUSTER_LATE : MUSTER_STALE;
 }

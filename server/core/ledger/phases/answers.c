@@ -9,6 +9,7 @@
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
 #include "server/core/ledger/state/slow.h"
+#include "server/core/ledger/state/strides.h"
 #include "server/core/ledger/state/trigger.h"
 
 /* What all asks are judged by. It stays valid while nothing changes. */
@@ -248,7 +249,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	if (version == l->store.newest)
 		mst_behind_reached(m);
 	mst_changed(l, m);
-	mst_late_answered(l, m);
+	mst_stride_answered(l, m);
 	mst_trigger_answered(l, m);
 }
 

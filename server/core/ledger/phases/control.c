@@ -2,6 +2,7 @@
 #include "server/core/ledger/phases/control.h"
 
 #include "server/core/ledger/state/slow.h"
+#include "server/core/ledger/state/strides.h"
 
 /* Members that the next step waits for. */
 static uint32_t count_live(const struct mst_ledger *l)
@@ -27,6 +28,7 @@ void mst_control_next(struct mst_ledger *l, const struct mst_record *r)
 	};
 
 	l->norms.known = false;
+	mst_stride_step(l);
 	if (l->rule_changes || l->end_due || mst_has_commits(l) || mst_has_samples(l))
 		return;
 	mst_slow_look(l, view.gradients, view.live);

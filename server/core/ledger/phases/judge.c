@@ -5,9 +5,9 @@
 
 #include "common/base/assert.h"
 #include "server/core/ledger/state/asks.h"
-#include "server/core/ledger/state/late.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/strides.h"
 #include "server/core/ledger/state/trigger.h"
 #include "server/core/ledger/state/verdict.h"
 #include "server/core/policy/factor.h"
@@ -172,6 +172,7 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_p
 		if (verdict == MUSTER_COUNTED)
 			count(l, m, h);
 		mst_verdict_tell(l, m, p, verdict);
+		mst_stride_judged(l, m, h->tag, verdict, p->since_ns);
 	}
 	if (h->flags & MST_HEADER_ASK)
 		m->late = verdict == MUSTER_LATE;
@@ -197,7 +198,7 @@ void mst_judge_full(struct mst_ledger *l, struct mst_member *m, const struct mst
 	p->damaged |= ev->full.damaged;
 	if (p->full_count == 1) {
 		p->since_ns = l->now_ns;
-		mst_late_came(l, m);
+		mst_stride_came(l, m, h);
 	}
 	mst_changed(l, m);
 }

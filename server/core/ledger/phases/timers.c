@@ -6,6 +6,7 @@
 #include "server/core/ledger/state/late.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/slow.h"
 #include "server/core/ledger/state/trigger.h"
 
 /* After the server has listened, the ledger's clock runs on for this part of a lease. */
@@ -192,6 +193,7 @@ void mst_timers_tick(struct mst_ledger *l)
 		l->end_whole = false;
 	if (l->phase == MST_PHASE_GATHERING && l->now_ns >= l->join_until)
 		mst_life_end(l, MST_FINISH_JOIN_TIMEOUT);
+	mst_slow_tick(l);
 	mst_trigger_tick(l); /* a step that is over waits for nobody */
 	judge_patience(l);
 	if (l->now_ns < bound_deadline(l))

@@ -4,27 +4,6 @@
 #include "common/base/clock.h"
 #include "server/core/ledger/state/open_step.h"
 
-void mst_late_answered(struct mst_ledger *l, const struct mst_member *m)
-{
-	l->stride[m->rank].answered_ns = l->now_ns;
-	l->stride[m->rank].probes = false;
-	mst_stragglers_began(&l->judge, m->rank, l->now_ns);
-}
-
-/* The time in which an ask was held does not count: the time runs from the answer. */
-void mst_late_came(struct mst_ledger *l, const struct mst_member *m)
-{
-	struct mst_stride *s = &l->stride[m->rank];
-
-	if (s->answered_ns != 0)
-		mst_durations_add(&s->durations, l->now_ns - s->answered_ns);
-	s->answered_ns = 0;
-	if (s->put_to_rest)
-		mst_stragglers_probed(&l->judge, m->rank, l->now_ns);
-	else
-		mst_stragglers_came(&l->judge, m->rank, l->now_ns);
-}
-
 /* Would a contribution that begins now come after the step's commit even if it took as little time
  * as any of the rank's last ones? Where times vary much, it might be quick, and to hold it would
  * lose what it may be worth. Without a history of both, nothing is known. */

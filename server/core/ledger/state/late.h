@@ -22,8 +22,5 @@ void mst_late_release_if_needed(struct mst_ledger *l);
 void mst_late_release_all(struct mst_ledger *l);
 /* When the asks that are held have been held for long enough; MST_NEVER: none is held. */
 uint64_t mst_late_deadline(const struct mst_ledger *l);
-/* A worker was answered; its next contribution has come. */
-void mst_late_answered(struct mst_ledger *l, const struct mst_member *m);
-void mst_late_came(struct mst_ledger *l, const struct mst_member *m);
 
 #endif

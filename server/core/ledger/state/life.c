@@ -5,6 +5,7 @@
 
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/strides.h"
 #include "server/core/ledger/state/verdict.h"
 
 /* Members that take part in the steps. A member that is behind does not rest. */
@@ -42,13 +43,11 @@ static void end_session(struct mst_ledger *l, struct mst_member *m, enum mst_evi
 {
 	mst_judge_cancel(l, m);
 	mst_ask_drop(l, m);
+	mst_stride_gone(l, m);
 	l->resting -= m->rests;
 	l->far -= m->far;
 	decide_end(l, m, why);
 	mst_member_end(m);
-	l->stride[m->rank].slow_windows = 0;
-	l->stride[m->rank].put_to_rest = l->stride[m->rank].probes = false;
-	mst_stragglers_gone(&l->judge, m->rank);
 	mst_outliers_forget(&l->outliers, m->rank);
 	m->offers = m->sends_state = false;
 	mst_changed(l, m);

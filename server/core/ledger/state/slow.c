@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/base/clock.h"
 #include "server/core/ledger/state/life.h"
 
 static uint32_t next(const struct mst_ledger *l, uint32_t from)
@@ -68,11 +69,27 @@ static bool is_slow(const struct mst_ledger *l, const struct mst_straggler_test 
 			   : mst_stragglers_is_slow(&l->judge, rank, l->now_ns);
 }
 
-static void look_by_judge(struct mst_ledger *l)
+static void count_by_judge(struct mst_ledger *l)
 {
 	l->stragglers = 0;
 	for (uint32_t rank = next(l, 0); rank != MST_RANK_NONE; rank = next(l, rank + 1))
 		l->stragglers += mst_stragglers_is_slow(&l->judge, rank, l->now_ns);
+}
+
+/* What the judge finds is told; nothing is decided by it here. */
+static void look(struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
+		if (!l->stride[rank].put_to_rest && mst_stragglers_look(&l->judge, rank, l->now_ns))
+			mst_ranks_add(&l->found, rank);
+	l->unjudged = 0;
+	l->judged_ns = l->now_ns;
+}
+
+void mst_slow_tick(struct mst_ledger *l)
+{
+	if (l->phase == MST_PHASE_RUNNING && l->now_ns - l->judged_ns >= MST_SECOND)
+		look(l);
 }
 
 static void stop(struct mst_ledger *l)
@@ -87,6 +104,9 @@ void mst_slow_look(struct mst_ledger *l, uint32_t gradients, uint32_t live)
 {
 	struct mst_straggler_test test;
 
+	l->unjudged += gradients;
+	if (l->unjudged >= live)
+		look(l);
 	if (!mst_controller_watches(&l->controller, &test)) {
 		if (l->watches)
 			stop(l);
@@ -100,7 +120,7 @@ void mst_slow_look(struct mst_ledger *l, uint32_t gradients, uint32_t live)
 	if (test.paper)
 		look_by_paper(l, &test);
 	else
-		look_by_judge(l);
+		count_by_judge(l);
 }
 
 /* ---- rest ---- */

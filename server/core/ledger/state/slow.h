@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the ledger does about slow ranks, for policies that look for them (Sync-Switch): counts
- * them, has them rest, and has them return.
+ * Slow ranks, and what the ledger does about them for policies that look for stragglers
+ * (Sync-Switch): it counts them, has them rest, and has them return.
  *
- * Who is slow says the judge (server/core/stragglers), or, where the policy says so, the test of
- * the paper. In that test a window is over when as many gradients are counted as workers are live;
+ * The judge (server/core/stragglers) looks at the ranks whenever as many gradients have been
+ * counted as workers are live, and, for steps that stand still, after a second. What it finds is
+ * for people, and for the policies. Where a policy says so, it goes by the test of the paper
+ * instead. In that test a window is over when as many gradients are counted as workers are live;
  * under bsp that is a commit. In each window a worker is slow if its throughput is some standard
  * deviations below the mean of all, and a straggler after some such windows in a row. The
  * throughput is one over the time that its last gradient took, or, if it has computed for longer
@@ -22,6 +24,9 @@
 #include "server/core/ledger/state/state.h"
 
 #define MST_PROBE_STEPS 20u
+
+/* Looks, if nobody has looked for a second. */
+void mst_slow_tick(struct mst_ledger *l);
 
 /* A version has been made of @gradients, and @live workers are live: judges who is slow, if the
  * policy asks for that, and leaves in the ledger how many are. */

@@ -164,6 +164,10 @@ struct mst_ledger {
 	struct mst_verdicts *verdicts;
 	struct mst_stride *stride;
 	struct mst_stragglers judge; /* who is slow */
+	struct mst_ranks found; /* of whom it has found something else, which is not told yet */
+	double part_samples;    /* each part of a batch is scaled to so many; 0: none came */
+	uint32_t unjudged;      /* gradients counted since it has looked */
+	uint64_t judged_ns;     /* when it has looked */
 	struct mst_store_buffer *buffer;
 	struct mst_lane_share *share;
 

@@ -6,106 +6,19 @@
  *   test_stragglers          the promises, with seeds that nothing was tuned on
  *   test_stragglers table    the table of docs/policies.md
  */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/rand.h"
-#include "server/core/stragglers/stragglers.h"
+#include "tests/unit/server/core/stragglers/timed_job.h"
 #include "tests/ut.h"
-
-#define MS 1e6
-#define SEEDS 100u
-#define MOST_RANKS 64u
-
-/* ---- times ---- */
-
-enum times { CONST, UNIFORM, EXP, SEXP, PARETO, BIMODAL, SHAPES };
-static const char *const shape_name[] = { "const:20",   "uniform:16,24",     "exp:20",
-					  "sexp:10,10", "pareto, shape 2.1", "20, and 5 % 200" };
-
-/* In milliseconds. */
-static double draw(enum times shape, struct mst_rand *r)
-{
-	double u = 1 - mst_rand_unit(r); /* above 0 */
-
-	switch (shape) {
-	case CONST:
-		return 20;
-	case UNIFORM:
-		return 16 + 8 * u;
-	case EXP:
-		return -20 * log(u);
-	case SEXP:
-		return 10 - 10 * log(u);
-	case PARETO:
-		return 10 * pow(u, -1 / 2.1);
-	default:
-		return u < 0.05 ? 200 : 20 * (0.95 + 0.1 * mst_rand_unit(r));
-	}
-}
-
-/* ---- a job ---- */
-
-struct timed_job {
-	struct mst_stragglers judge;
-	struct mst_rand rand;
-	enum times shape;
-	uint32_t ranks;
-	uint64_t now_ns;
-	double factor[MOST_RANKS]; /* 0: the rank does nothing */
-};
-
-static void job_open(struct timed_job *j, enum times shape, uint32_t ranks, uint64_t seed)
-{
-	*j = (struct timed_job){ .shape = shape, .ranks = ranks, .now_ns = 1000000000 };
-	mst_rand_seed(&j->rand, seed);
-	if (mst_stragglers_init(&j->judge, ranks) != 0)
-		abort();
-	for (uint32_t rank = 0; rank < ranks; rank++)
-		j->factor[rank] = 1;
-}
-
-static void job_close(struct timed_job *j)
-{
-	mst_stragglers_fini(&j->judge);
-}
-
-/* All begin together, each is told when it comes, and the last one ends the step. */
-static void job_step(struct timed_job *j)
-{
-	uint64_t last_ns = j->now_ns;
-
-	for (uint32_t rank = 0; rank < j->ranks; rank++) {
-		if (j->factor[rank] <= 0)
-			continue;
-		uint64_t took_ns = (uint64_t)(draw(j->shape, &j->rand) * j->factor[rank] * MS);
-		mst_stragglers_began(&j->judge, rank, j->now_ns);
-		mst_stragglers_came(&j->judge, rank, j->now_ns + took_ns);
-		if (j->now_ns + took_ns > last_ns)
-			last_ns = j->now_ns + took_ns;
-	}
-	j->now_ns = last_ns;
-}
-
-static void job_steps(struct timed_job *j, uint32_t count)
-{
-	for (uint32_t i = 0; i < count; i++)
-		job_step(j);
-}
-
-static bool is_slow(const struct timed_job *j, uint32_t rank)
-{
-	return mst_stragglers_is_slow(&j->judge, rank, j->now_ns);
-}
 
 static uint32_t count_slow(const struct timed_job *j)
 {
 	uint32_t count = 0;
 
 	for (uint32_t rank = 0; rank < j->ranks; rank++)
-		count += is_slow(j, rank);
+		count += job_is_slow(j, rank);
 	return count;
 }
 
@@ -122,7 +35,7 @@ static uint32_t false_alarms(enum times shape, uint32_t ranks, uint32_t steps, u
 	for (uint32_t i = 0; i < steps; i++) {
 		job_step(&j);
 		for (uint32_t rank = 0; rank < ranks; rank++) {
-			bool now = is_slow(&j, rank);
+			bool now = job_is_slow(&j, rank);
 			alarms += now && !was[rank];
 			was[rank] = now;
 		}
@@ -151,7 +64,7 @@ static void a_rank_that_is_a_little_slower_is_not_slow(void)
 		j.factor[3] = 1.2;
 		for (int i = 0; i < 1000; i++) {
 			job_step(&j);
-			CU_ASSERT_FALSE(is_slow(&j, 3));
+			CU_ASSERT_FALSE(job_is_slow(&j, 3));
 		}
 		job_close(&j);
 	}
@@ -174,16 +87,9 @@ static uint32_t gradients_until_found(enum times shape, uint32_t ranks, double f
 	do {
 		job_step(&j);
 		count++;
-	} while (!is_slow(&j, 3) && count < 10000);
+	} while (!job_is_slow(&j, 3) && count < 10000);
 	job_close(&j);
 	return count;
-}
-
-static int by_size(const void *a, const void *b)
-{
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-	return (x > y) - (x < y);
 }
 
 /* The number of gradients in which @share of the seeds have found the rank. */
@@ -193,7 +99,7 @@ static uint32_t found_within(enum times shape, uint32_t ranks, double factor, do
 
 	for (uint32_t i = 0; i < SEEDS; i++)
 		count[i] = gradients_until_found(shape, ranks, factor, 1000 + i);
-	qsort(count, SEEDS, sizeof(count[0]), by_size);
+	qsort(count, SEEDS, sizeof(count[0]), by_size_u32);
 	return count[(uint32_t)(share * SEEDS) - 1];
 }
 
@@ -221,7 +127,7 @@ static void one_of_four_three_of_eight_and_five_of_eight_are_found(void)
 				j.factor[rank] = 5;
 			job_steps(&j, 100);
 			for (uint32_t rank = 0; rank < jobs[i].slow; rank++)
-				CU_ASSERT_TRUE(is_slow(&j, rank));
+				CU_ASSERT_TRUE(job_is_slow(&j, rank));
 			CU_ASSERT_EQUAL(count_slow(&j), jobs[i].slow);
 			job_close(&j);
 		}
@@ -250,9 +156,9 @@ static void a_gradient_that_does_not_come_counts_for_as_long_as_it_lasts(void)
 	j.factor[3] = 0;
 	uint64_t began_ns = j.now_ns;
 	j.now_ns = began_ns + (uint64_t)(10 * 20 * MS);
-	CU_ASSERT_FALSE(is_slow(&j, 3));
+	CU_ASSERT_FALSE(job_is_slow(&j, 3));
 	j.now_ns = began_ns + (uint64_t)(30 * 20 * MS);
-	CU_ASSERT_TRUE(is_slow(&j, 3));
+	CU_ASSERT_TRUE(job_is_slow(&j, 3));
 	CU_ASSERT(mst_stragglers_ratio(&j.judge, 3, j.now_ns) > 5);
 	job_close(&j);
 }
@@ -271,13 +177,13 @@ static void what_lasts_is_added_to_what_came(void)
 	CU_ASSERT_FATAL(alone > 2);
 	for (; steps + 1 < 3; steps++)
 		job_step(&j);
-	while (!is_slow(&j, 3)) {
+	while (!job_is_slow(&j, 3)) {
 		mst_stragglers_began(&j.judge, 3, j.now_ns);
 		j.now_ns += (uint64_t)(100 * MS);
-		if (is_slow(&j, 3))
+		if (job_is_slow(&j, 3))
 			break;
 		mst_stragglers_came(&j.judge, 3, j.now_ns);
-		CU_ASSERT_FALSE_FATAL(is_slow(&j, 3));
+		CU_ASSERT_FALSE_FATAL(job_is_slow(&j, 3));
 		CU_ASSERT_FATAL(++steps < 30);
 	}
 	job_close(&j);
@@ -293,10 +199,10 @@ static void a_rank_that_is_fast_again_is_slow_no_more(void)
 			job_open(&j, shape, 8, seed);
 			j.factor[3] = 10;
 			job_steps(&j, 200);
-			CU_ASSERT_TRUE(is_slow(&j, 3));
+			CU_ASSERT_TRUE(job_is_slow(&j, 3));
 			j.factor[3] = 1;
 			job_steps(&j, 100);
-			CU_ASSERT_FALSE(is_slow(&j, 3));
+			CU_ASSERT_FALSE(job_is_slow(&j, 3));
 			job_close(&j);
 		}
 }
@@ -311,7 +217,7 @@ static void a_slow_rank_stays_slow_through_some_fast_gradients(void)
 	job_steps(&j, 30);
 	j.factor[3] = 1;
 	job_steps(&j, 10);
-	CU_ASSERT_TRUE(is_slow(&j, 3));
+	CU_ASSERT_TRUE(job_is_slow(&j, 3));
 	job_close(&j);
 }
 
@@ -337,7 +243,7 @@ static void who_rests_may_return_after_three_fast_probes(void)
 	}
 	CU_ASSERT_TRUE(mst_stragglers_may_return(&j.judge, 3));
 	mst_stragglers_forget(&j.judge, 3);
-	CU_ASSERT_FALSE(is_slow(&j, 3));
+	CU_ASSERT_FALSE(job_is_slow(&j, 3));
 	CU_ASSERT_FALSE(mst_stragglers_may_return(&j.judge, 3));
 	job_close(&j);
 }
@@ -377,12 +283,13 @@ static void of_two_ranks_the_slow_one_is_found(void)
 	job_open(&j, UNIFORM, 2, 12);
 	j.factor[1] = 4;
 	job_steps(&j, 60);
-	CU_ASSERT_FALSE(is_slow(&j, 0));
-	CU_ASSERT_TRUE(is_slow(&j, 1));
-	mst_stragglers_gone(&j.judge, 0); /* then there is nobody that it holds up */
+	CU_ASSERT_FALSE(job_is_slow(&j, 0));
+	CU_ASSERT_TRUE(job_is_slow(&j, 1));
+	mst_stragglers_gone(&j.judge, 0, false,
+			    j.now_ns); /* then there is nobody that it holds up */
 	j.factor[0] = 0;
 	job_steps(&j, 80);
-	CU_ASSERT_FALSE(is_slow(&j, 1));
+	CU_ASSERT_FALSE(job_is_slow(&j, 1));
 	job_close(&j);
 }
 
@@ -394,11 +301,11 @@ static void what_a_rank_was_is_forgotten_with_its_worker(void)
 	job_open(&j, CONST, 8, 13);
 	j.factor[3] = 10;
 	job_steps(&j, 30);
-	CU_ASSERT_TRUE(is_slow(&j, 3));
-	mst_stragglers_gone(&j.judge, 3);
-	CU_ASSERT_FALSE(is_slow(&j, 3));
+	CU_ASSERT_TRUE(job_is_slow(&j, 3));
+	mst_stragglers_gone(&j.judge, 3, false, j.now_ns);
+	CU_ASSERT_FALSE(job_is_slow(&j, 3));
 	for (uint32_t rank = 3; rank < 8; rank++) {
-		mst_stragglers_gone(&j.judge, rank);
+		mst_stragglers_gone(&j.judge, rank, false, j.now_ns);
 		j.factor[rank] = 0;
 	}
 	for (uint32_t rank = 0; rank < 3; rank++)
@@ -407,7 +314,7 @@ static void what_a_rank_was_is_forgotten_with_its_worker(void)
 	CU_ASSERT_EQUAL(count_slow(&j), 0);
 	j.factor[2] = 500;
 	job_steps(&j, 30);
-	CU_ASSERT_TRUE(is_slow(&j, 2));
+	CU_ASSERT_TRUE(job_is_slow(&j, 2));
 	job_close(&j);
 }
 
