@@ -3,14 +3,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/base/text.h"
 #include "server/core/policy/policy.h"
-
-#define POLICIES_MAX 32u /* most names that a mistyped one is compared with */
+#include "server/options/policy_names.h"
 
 static bool is_auto(const struct mst_server_options *o)
 {
@@ -68,61 +65,6 @@ static int optimizer_check(const struct mst_server_options *o, struct mst_optimi
 	return 0;
 }
 
-/* What others call a policy. The nearest name of ours would be another one. */
-static const struct {
-	const char *name, *ours;
-} called[] = {
-	{ "sync", "bsp" },
-	{ "synchronous", "bsp" },
-	{ "ssgd", "bsp" },
-	{ "allreduce", "bsp" },
-	{ "all-reduce", "bsp" },
-	{ "ddp", "bsp" },
-	{ "asp", "async" },
-	{ "asgd", "async" },
-	{ "asynchronous", "async" },
-	{ "hogwild", "async" },
-	{ "stale", "ssp" },
-	{ "localsgd", "local" },
-	{ "local-sgd", "local" },
-	{ "fedavg", "local" },
-	{ "diloco", "local" },
-	{ "elastic", "easgd" },
-	{ "backup-workers", "backup" },
-};
-
-static const char *policy_near(const char *typed, const char *const *names)
-{
-	for (unsigned i = 0; i < sizeof(called) / sizeof(called[0]); i++)
-		if (strcasecmp(typed, called[i].name) == 0)
-			return called[i].ours;
-	return mst_nearest(typed, names);
-}
-
-/* Names the policy that the user may have meant. In the help a name ends where its number or its
- * help begins. */
-static int refuse_policy(const char *policy, const char *wrong, struct mst_reason *why)
-{
-	char known[POLICIES_MAX][16], typed[40];
-	const char *names[POLICIES_MAX + 1] = { NULL };
-
-	snprintf(typed, sizeof(typed), "%.*s", (int)strcspn(policy, ":[= "), policy);
-	for (unsigned i = 0; i < POLICIES_MAX && mst_policy_help(i) != NULL; i++) {
-		const char *help = mst_policy_help(i);
-		snprintf(known[i], sizeof(known[i]), "%.*s", (int)strcspn(help, "[: "), help);
-		names[i] = known[i];
-	}
-	const char *near = policy_near(typed, names);
-	char behind = policy[strlen(typed)];
-	if (near == NULL || (strcmp(near, typed) == 0 && (behind == ':' || behind == '\0')))
-		return mst_reason_fail(why, -EINVAL, "%s", wrong);
-	unsigned i = 0;
-	while (strcmp(names[i], near) != 0)
-		i++;
-	return mst_reason_fail(why, -EINVAL, "unknown policy \"%.40s\": did you mean %.*s?", policy,
-			       (int)strcspn(mst_policy_help(i), " "), mst_policy_help(i));
-}
-
 /* What the options that hold under every policy make of a rule. */
 static void rule_finish(const struct mst_server_options *o, const struct mst_optimizer *optimizer,
 			struct mst_rule *rule)
@@ -152,7 +94,7 @@ int mst_server_options_policy(const struct mst_server_options *o,
 		.min_workers = o->min_workers,
 	};
 	if (mst_policy_parse(o->policy, out, why) != 0)
-		return refuse_policy(o->policy, why->text, why);
+		return mst_policy_names_refuse(o->policy, why->text, why);
 	if (optimizer->row->deltas && optimizer->row->divides &&
 	    !(out->rule.deltas && out->rule.divide))
 		return mst_reason_fail(

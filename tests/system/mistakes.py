@@ -101,6 +101,7 @@ MUSTERD = [
     ("-n 4 --policy async --late drop", 2, "--late drop does nothing", "async", "bounded:S"),
     ("-n 4 --compensate", 2, "--compensate does nothing", "bsp", "kasync:K"),
     ("-n 4 --late-start soon", 2, "--late-start", "auto|now|commit"),
+    ("-n 4 --policy hogwild", 2, '"hogwild" is not offered', "whole versions", "async"),
     ("-n 4 --policy=", 2, '""', "there are bsp backup"),
     ("-n 4 --policy async --owner workers", 2, "--policy async", "--owner servers"),
     ("-n 4 --policy kbatchsync:3 --slots 1", 2, "--policy kbatchsync:3", "--slots 2"),

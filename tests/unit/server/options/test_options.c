@@ -154,6 +154,25 @@ static void what_cannot_be_is_refused_in_a_reason(void)
 			  FLAGS("-n5", "--owner=workers", "--optimizer=add")));
 }
 
+static void a_papers_name_leads_to_ours_or_to_a_reason(void)
+{
+	CU_ASSERT(refuses("did you mean backup:N?", FLAGS("-n5", "--policy", "Sync-Opt")));
+	CU_ASSERT(refuses("did you mean backup:N?", FLAGS("-n5", "--policy", "backup_workers:4")));
+	CU_ASSERT(refuses("did you mean ssp:S?", FLAGS("-n5", "--policy", "stale-synchronous:3")));
+	CU_ASSERT(refuses("did you mean nonblocking[:MS]?",
+			  FLAGS("-n5", "--policy", "Non-Blocking")));
+	CU_ASSERT(refuses("did you mean ksync:K?", FLAGS("-n5", "--policy", "psync")));
+	CU_ASSERT(refuses("did you mean async?", FLAGS("-n5", "--policy", "ASGD")));
+	CU_ASSERT(refuses("\"Hogwild!\" is not offered: workers read whole versions",
+			  FLAGS("-n5", "--policy", "Hogwild!")));
+	CU_ASSERT(refuses("\"ako:4\" is not offered", FLAGS("-n5", "--policy", "ako:4")));
+	CU_ASSERT(refuses("--optimizer adam", FLAGS("-n5", "--policy", "adam:lr=0.1")));
+	CU_ASSERT(refuses("there are bsp backup", FLAGS("-n5", "--policy", "-")));
+	CU_ASSERT(refuses(
+		"there are bsp backup",
+		FLAGS("-n5", "--policy", "hogwildandmanymoreletterswhicharetoomanyforaname")));
+}
+
 static void an_optimizer_that_cannot_be_is_refused(void)
 {
 	CU_ASSERT(refuses("option --optimizer: \"lion\" is neither sgd, adagrad, rmsprop, adam, "
@@ -474,6 +493,8 @@ static CU_TestInfo cases[] = {
 	{ "words of choices are the enums", words_of_choices_are_the_enums },
 	{ "every fixed policy is accepted", every_fixed_policy_is_accepted },
 	{ "what cannot be is refused in a sentence", what_cannot_be_is_refused_in_a_reason },
+	{ "a paper's name leads to ours, or to a reason",
+	  a_papers_name_leads_to_ours_or_to_a_reason },
 	{ "an optimizer that cannot be is refused", an_optimizer_that_cannot_be_is_refused },
 	{ "the optimiser follows the policy", the_optimizer_follows_the_policy },
 	{ "what becomes of late gradients may be said",
