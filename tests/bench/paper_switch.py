@@ -4,7 +4,8 @@ the same jobs in the simulator."""
 import numpy as np
 
 import svg
-from paper_tools import Folder, Table, add_band, digits, draw, interval, seeds, simulate
+from paper_tools import (Folder, Table, add_rows, digits, groups, interval, read_table, seeds,
+                         simulate)
 
 
 def schedule(s):
@@ -60,9 +61,6 @@ SOURCES = {"real": real, "simulated": simulated}
 def switchpoint(a, s):
     table = Table(a, a.name, "source", "first", "bsp_share", "accuracy", "half_interval",
                   "accuracy_sd", "seconds", "seconds_half", "seeds")
-    plot = svg.Plot(f"Accuracy against the share of BSP, {s.workers} workers", "BSP, % of samples",
-                    "accuracy on test digits")
-    times = svg.Plot("Time of the job against the share of BSP", "BSP, % of samples", "seconds")
     for source in getattr(s, "sources", SOURCES):
         for first, shares in (("bsp", s.shares), ("async", s.reverse)):
             found = np.array([[SOURCES[source](a, s, seed, share, first) for share in shares]
@@ -72,14 +70,22 @@ def switchpoint(a, s):
             for i, share in enumerate(shares):
                 table.add(source, first, share, float(mean[i, 0]), float(half[i, 0]),
                           float(sd[i, 0]), float(mean[i, 1]), float(half[i, 1]), s.seeds)
-            percent = [100 * share for share in shares]
-            name = f"{'BSP' if first == 'bsp' else 'ASP'} first, {source}"
-            add_band(plot, name, percent, mean[:, 0], half[:, 0])
-            if first == "bsp":
-                add_band(times, name, percent, mean[:, 1], half[:, 1])
-    draw(a, a.name, plot)
-    draw(a, f"{a.name}-time", times)
     table.write()
+
+
+def switchpoint_plots(a, s):
+    rows = [{**row, "percent": 100 * row["bsp_share"]} for row in read_table(a, a.name)]
+    plot = svg.Plot(f"Accuracy against the share of BSP, {s.workers} workers",
+                    "BSP (% of the samples)", "accuracy on test digits (%)")
+    times = svg.Plot("Time of the job against the share of BSP", "BSP (% of the samples)",
+                     "time (s)")
+    for (source, first), of_row in groups(rows, "source", "first"):
+        name = f"{'BSP' if first == 'bsp' else 'ASP'} first, {source}"
+        add_rows(plot, name, of_row, "percent", "accuracy", "half_interval", 100)
+        if first == "bsp":
+            add_rows(times, name, of_row, "percent", "seconds", "seconds_half")
+    yield a.name, plot
+    yield f"{a.name}-time", times
 
 
 # ---- momentum at the switch ----
@@ -138,14 +144,20 @@ def ramps(a, s):
 def compare(a, s, plays):
     table = Table(a, a.name, "treatment", "accuracy", "half_interval", "accuracy_sd",
                   "less_than_kept", "half_interval_of_it", "seeds")
-    plot = svg.Plot(f"Momentum at the change, {100 * s.share:g} % BSP", "",
-                    "accuracy on test digits")
     found = {name: np.array([play(seed) for seed in seeds(s)]) for name, play in plays.items()}
-    for i, (name, values) in enumerate(found.items()):
+    for name, values in found.items():
         mean, half = interval(values)
         less, less_half = interval(found["kept"] - values)
         table.add(name, float(mean), float(half), float(values.std(ddof=1)), float(less),
                   float(less_half), s.seeds)
-        plot.add(name, [i], [float(mean)], [float(mean - half)], [float(mean + half)])
-    draw(a, a.name, plot)
     table.write()
+
+
+def treatment_plots(a, s):
+    rows = read_table(a, a.name)
+    plot = svg.Plot(f"Momentum at the change, {100 * s.share:g} % BSP", "momentum (treatment)",
+                    "accuracy on test digits (%)", names=[row["treatment"] for row in rows])
+    for i, row in enumerate(rows):
+        mean, half = 100 * row["accuracy"], 100 * row["half_interval"]
+        plot.add(row["treatment"], [i], [mean], [mean - half], [mean + half])
+    yield a.name, plot

@@ -109,6 +109,31 @@ class Table:
         print(os.path.relpath(self.path), flush=True)
 
 
+def read_table(a, name):
+    """The rows of a table that was written, as dicts. Figures are numbers, and what is missing is
+    None: so a plot shows what its table has, whoever draws it."""
+    with open(a.out / f"{name}.csv", newline="", encoding="utf-8") as f:
+        return [{key: figure(text) for key, text in row.items()} for row in csv.DictReader(f)]
+
+
+def figure(text):
+    if text == "":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def groups(rows, *names):
+    """The rows that have the same values in these columns, in the order of their first rows."""
+    found = {}
+    for row in rows:
+        key = tuple(row[name] for name in names)
+        found.setdefault(key if len(names) > 1 else key[0], []).append(row)
+    return found.items()
+
+
 def draw(a, name, plot):
     path = a.out / f"{name}.svg"
     plot.write(path)
@@ -116,4 +141,12 @@ def draw(a, name, plot):
 
 
 def add_band(plot, name, xs, means, halves):
+    """A line, and around it the band of its intervals; where there is none there is no band."""
     plot.add(name, xs, means, means - halves, means + halves)
+
+
+def add_rows(plot, name, rows, x, y, half=None, factor=1):
+    """The line of two columns of a table; @half: the column of the intervals."""
+    means = factor * column(rows, y)
+    halves = factor * column(rows, half) if half else 0 * means
+    add_band(plot, name, column(rows, x), means, halves)

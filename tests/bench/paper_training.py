@@ -6,8 +6,8 @@ import math
 import numpy as np
 
 import svg
-from paper_tools import (Table, add_band, column, digits, draw, given, interval, kth, seeds,
-                         simulate)
+from paper_tools import (Table, add_band, add_rows, column, digits, given, groups, interval, kth,
+                         read_table, seeds, simulate)
 
 
 def first_below(points, name, target):
@@ -65,22 +65,29 @@ def k_curves(a, s):
     """Plain SGD at one rate, as in the theory: the same for all K."""
     runs = k_runs(a, s)
     table = Table(a, a.name, "policy", "against", "x", "error", "half_interval", "seeds")
-    of = "test digits" if s.problem == "digits" else "a quadratic"
     for against, name, log in (("simulated_s", "seconds", False), ("commits", "commits", True)):
-        plot = svg.Plot(f"{s.family}:K of {s.workers}, exponential times of {s.mean_ms} ms", name,
-                        f"error on {of}", log_x=log, log_y=True)
         for policy, curves in runs.items():
             last = min(column(c, against)[-1] for c in curves)
             grid = (np.geomspace(1, max(last, 2), 40) if log else np.linspace(0, s.end_s, 41))
             mean, half = interval([np.interp(grid, column(c, against), column(c, "error"))
                                    for c in curves])
-            label = "AdaSync" if policy.startswith("adasync") else f"K = {policy.split(':')[1]}"
-            add_band(plot, label, grid, mean, half)
             for x, y, h in zip(grid, mean, half):
                 table.add(policy, name, float(x), float(y), float(h), s.seeds)
-        draw(a, f"{a.name}-{name}", plot)
     table.write()
     k_envelope(a, s, runs, np.linspace(0, s.end_s, 41))
+
+
+def k_plots(a, s):
+    of, factor = (("error on test digits (%)", 100) if s.problem == "digits" else
+                  ("value of the quadratic (1 at the start)", 1))
+    for against, rows in groups(read_table(a, a.name), "against"):
+        log = against == "commits"
+        plot = svg.Plot(f"{s.family}:K of {s.workers}, exponential times of {s.mean_ms} ms",
+                        "commits (number)" if log else "time (s)", of, log_x=log, log_y=True)
+        for policy, of_policy in groups(rows, "policy"):
+            label = "AdaSync" if policy.startswith("adasync") else f"K = {policy.split(':')[1]}"
+            add_rows(plot, label, of_policy, "x", "error", "half_interval", factor)
+        yield f"{a.name}-{against}", plot
 
 
 # ---- backup workers ----
@@ -89,16 +96,13 @@ def backup_curves(a, s, curves):
     """The error of each b against commits and against time, as far as all its jobs went."""
     table = Table(a, f"{a.name}-curves", "b", "against", "x", "error", "half_interval", "seeds")
     for against, name in (("commits", "commits"), ("simulated_s", "seconds")):
-        plot = svg.Plot(f"backup:N, N + b = {s.total}", name, "error on test digits", log_y=True)
         last = min(column(c, against)[-1] for of_b in curves.values() for c in of_b)
         grid = np.linspace(0, last, 41)
         for b in s.drawn:
             mean, half = interval([np.interp(grid, column(c, against), column(c, "error"))
                                    for c in curves[b]])
-            add_band(plot, f"b = {b}", grid, mean, half)
             for x, y, h in zip(grid, mean, half):
                 table.add(b, name, float(x), float(y), float(h), s.seeds)
-        draw(a, f"{a.name}-{name}", plot)
     table.write()
 
 
@@ -106,9 +110,6 @@ def backup(a, s):
     """N and b for a fixed N + b: the rate goes with N, as by default."""
     table = Table(a, a.name, "b", "commits", "commits_half", "step_ms", "step_ms_half", "time_s",
                   "time_s_half", "seeds")
-    plot = svg.Plot(f"backup:N, N + b = {s.total}, to an error of {100 * s.target:g} %", "b",
-                    "of the value for b = 0")
-    drawn = {"commits": [], "time of a commit": [], "time to the error": []}
     curves = {b: [] for b in s.spare}
     for b in s.spare:
         found = []
@@ -124,22 +125,31 @@ def backup(a, s):
                          (math.nan, step, math.nan))
         mean, half = interval(found)
         table.add(b, *(float(x) for pair in zip(mean, half) for x in pair), s.seeds)
-        for name, m, h in zip(drawn, mean, half):
-            drawn[name].append((m, h))
-    for name, values in drawn.items():
-        mean, half = (np.array(column) for column in zip(*values))
-        add_band(plot, name, s.spare, mean / mean[0], half / mean[0])
-    draw(a, a.name, plot)
     table.write()
     backup_curves(a, s, curves)
+
+
+def backup_plots(a, s):
+    rows = read_table(a, a.name)
+    plot = svg.Plot(f"backup:N, N + b = {s.total}, to an error of {100 * s.target:g} %",
+                    "b, workers that may be late (number)", "ratio to that for b = 0 (1 at b = 0)")
+    for name, kind in (("commits", "commits"), ("time of a commit", "step_ms"),
+                       ("time to the error", "time_s")):
+        add_rows(plot, name, rows, "b", kind, f"{kind}_half", 1 / (rows[0][kind] or math.nan))
+    yield a.name, plot
+    for against, of_axis in groups(read_table(a, f"{a.name}-curves"), "against"):
+        plot = svg.Plot(f"backup:N, N + b = {s.total}",
+                        "commits (number)" if against == "commits" else "time (s)",
+                        "error on test digits (%)", log_y=True)
+        for b, of_b in groups(of_axis, "b"):
+            add_rows(plot, f"b = {b:g}", of_b, "x", "error", "half_interval", 100)
+        yield f"{a.name}-{against}", plot
 
 
 # ---- staleness ----
 
 def staleness(a, s):
     table = Table(a, a.name, "rate", "staleness", "error", "half_interval", "seeds")
-    plot = svg.Plot("One worker, gradients that are S commits old", "S", "error on test digits",
-                    log_y=True)
     for rate in s.rates:
         ends = []
         for seed in seeds(s):
@@ -149,11 +159,17 @@ def staleness(a, s):
                             "--train", digits(a, s))
             ends.append([column(job["errors"], "error")[-1] for job in jobs])
         mean, half = interval(ends)
-        add_band(plot, f"rate {rate}", s.ages, mean, half)
         for age, y, h in zip(s.ages, mean, half):
             table.add(rate, age, float(y), float(h), s.seeds)
-    draw(a, a.name, plot)
     table.write()
+
+
+def staleness_plots(a, _):
+    plot = svg.Plot("One worker, gradients that are S commits old", "S (commits)",
+                    "error on test digits (%)", log_y=True)
+    for rate, rows in groups(read_table(a, a.name), "rate"):
+        add_rows(plot, f"rate {rate:g}", rows, "staleness", "error", "half_interval", 100)
+    yield a.name, plot
 
 
 # ---- workers that differ ----
@@ -192,27 +208,30 @@ def blocking(a, s):
     curves = Table(a, f"{a.name}-curves", "spread", "policy", "seconds", "loss", "half_interval",
                    "seeds")
     times = Table(a, a.name, "spread", "policy", "time_to_loss_s", "half_interval", "seeds")
-    reached = {policy: [] for policy in s.policies}
     grid = np.linspace(s.end_s / 40, s.end_s, 40)
     for spread in s.spreads:
-        plot = svg.Plot(f"Slowest worker {spread} times as slow as the fastest", "seconds",
-                        "training loss", log_y=True)
         jobs = [blocking_jobs(a, s, seed, spread) for seed in seeds(s)]
         for policy in s.policies:
             mean, half = interval([blocking_curve(of_seed[policy], grid) for of_seed in jobs])
-            add_band(plot, policy, grid, mean, half)
             for x, y, h in zip(grid, mean, half):
                 curves.add(spread, policy, float(x), float(y), float(h), s.seeds)
             found = [first_below(of_seed[policy], "loss", s.target) for of_seed in jobs]
             mean, half = interval([p["simulated_s"] if p else math.nan for p in found])
-            reached[policy].append((float(mean), float(half)))
             times.add(spread, policy, float(mean), float(half), s.seeds)
-        draw(a, f"{a.name}-{spread}", plot)
-    plot = svg.Plot(f"Time to a training loss of {s.target:g}",
-                    "slowest worker, times the fastest", "seconds", log_x=True)
-    for policy, values in reached.items():
-        mean, half = (np.array(column) for column in zip(*values))
-        add_band(plot, policy, s.spreads, mean, half)
-    draw(a, a.name, plot)
     curves.write()
     times.write()
+
+
+def blocking_plots(a, s):
+    for spread, rows in groups(read_table(a, f"{a.name}-curves"), "spread"):
+        plot = svg.Plot(f"Slowest worker {spread:g} times as slow as the fastest", "time (s)",
+                        "training loss (nats)", log_y=True)
+        for policy, of_policy in groups(rows, "policy"):
+            add_rows(plot, policy, of_policy, "seconds", "loss", "half_interval")
+        yield f"{a.name}-{spread:g}", plot
+    plot = svg.Plot(f"Time to a training loss of {s.target:g}",
+                    "time of the slowest worker's gradient (times the fastest's)", "time (s)",
+                    log_x=True)
+    for policy, rows in groups(read_table(a, a.name), "policy"):
+        add_rows(plot, policy, rows, "spread", "time_to_loss_s", "half_interval")
+    yield a.name, plot

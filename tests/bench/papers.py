@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: MIT
 """The figures of docs/papers.md: the curves of the papers of the policies, at a small scale.
 
-    papers.py [--quick] [--only NAME]... [--out DIR] [--build DIR] [--data DIR]
+    papers.py [--quick | --redraw] [--only NAME]... [--out DIR] [--build DIR] [--data DIR]
 
-Each figure writes CSV and SVG into DIR (docs/papers), and what it was made with into setup.json.
-What is told is the mean over the seeds, and its confidence interval of 95 % by Student's t. --quick
-makes all of them from very short jobs, which show only that everything works. --data has mnist/ and
-stragglers/; without it digits are drawn. The set-up of each figure stands in FIGURES, and was
-written down before the figure was made.
+Each figure writes CSV and SVG into a folder of DIR (docs/papers), and what it was made with into
+setup.json. A picture is drawn from its table and from nothing else, so --redraw makes all pictures
+anew in a second, without a job. What is told is the mean over the seeds, and its confidence
+interval of 95 % by Student's t. --quick makes all of them from very short jobs, which show only
+that everything works. --data has mnist/ and stragglers/; without it digits are drawn. The set-up of
+each figure stands in FIGURES, and was written down before the figure was made.
 """
 import argparse
 import json
@@ -20,7 +21,7 @@ try:
     import paper_switch as switch
     import paper_times as times
     import paper_training as training
-    from paper_tools import ROOT
+    from paper_tools import ROOT, draw
 except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
@@ -109,17 +110,35 @@ FIGURES = {
 }
 
 
+# What draws the pictures of a figure, by what makes its tables.
+PLOTS = {training.k_curves: training.k_plots, training.backup: training.backup_plots,
+         training.staleness: training.staleness_plots, training.blocking: training.blocking_plots,
+         switch.switchpoint: switch.switchpoint_plots,
+         switch.momentum: switch.treatment_plots, switch.ramps: switch.treatment_plots,
+         times.stragglers: times.straggler_plots, times.speedup: times.speedup_plots,
+         times.arrivals: times.arrival_plots, times.steps: times.step_plots,
+         times.switch_cost: times.switch_plots}
+# The folder of a figure, by the first word of its name; else that word.
+FOLDERS = {"arrivals": "backup", "blocking": "nonblocking", "momentum": "syncswitch",
+           "ramps": "syncswitch", "speedup": "backup", "staleness": "backup", "steps": "ksync",
+           "stragglers": "syncswitch", "switchcost": "syncswitch", "switchpoint": "syncswitch"}
+
+
+def folder(out, name):
+    word = name.partition("-")[0]
+    return out / FOLDERS.get(word, word)
+
+
 def shared_data():
     """Where the data sets lie if nobody says: beside the checkout."""
     return next((p for p in (ROOT / "../shared/data", ROOT / "shared/data") if p.is_dir()), None)
 
 
-def write_setup(a, name, text, setup):
-    path = a.out / "setup.json"
+def write_setup(a, path, name, setup):
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if a.first_seed != 1:
         setup = {**setup, "first_seed": a.first_seed}
-    known[name] = {"what": text, "digits": "real" if a.mnist else "drawn", **setup}
+    known[name] = {"what": FIGURES[name][0], "digits": "real" if a.mnist else "drawn", **setup}
     path.write_text(json.dumps(dict(sorted(known.items())), indent=1) + "\n", encoding="utf-8")
 
 
@@ -127,6 +146,7 @@ def main():
     p = argparse.ArgumentParser(description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--quick", action="store_true", help="very short jobs")
+    p.add_argument("--redraw", action="store_true", help="only the pictures, from the tables")
     p.add_argument("--only", choices=FIGURES, action="append", metavar="NAME",
                    help="of: " + ", ".join(FIGURES))
     p.add_argument("--out", type=pathlib.Path, default=ROOT / "docs/papers")
@@ -138,17 +158,24 @@ def main():
     a = p.parse_args()
     if a.first_seed < 1:
         p.error(f"--first-seed {a.first_seed}: it must be at least 1")
-    a.out.mkdir(parents=True, exist_ok=True)
+    if a.quick and a.redraw:
+        p.error("--quick makes tables of very short jobs, --redraw makes none: say one of them")
     a.shared = a.data
     mnist = a.data / "mnist" if a.data else None
     a.mnist = str(mnist.resolve()) if mnist and mnist.is_dir() and not a.drawn else ""
+    out = a.out
     for name in a.only or FIGURES:
         text, function, setup, quick = FIGURES[name]
         setup = {**setup, **(quick if a.quick else {})}
-        a.name = name
+        a.name, a.out = name, folder(out, name)
+        a.out.mkdir(parents=True, exist_ok=True)
         print(f"{name}: {text}", flush=True)
-        function(a, types.SimpleNamespace(first_seed=a.first_seed, **setup))
-        write_setup(a, name, text, setup)
+        told = types.SimpleNamespace(first_seed=a.first_seed, **setup)
+        if not a.redraw:
+            function(a, told)
+            write_setup(a, out / "setup.json", name, setup)
+        for picture, plot in PLOTS[function](a, told):
+            draw(a, picture, plot)
 
 
 if __name__ == "__main__":
