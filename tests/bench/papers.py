@@ -18,6 +18,7 @@ import sys
 import types
 
 try:
+    import paper_policies as policies
     import paper_switch as switch
     import paper_times as times
     import paper_training as training
@@ -37,6 +38,37 @@ K_QUICK = {"ks": (1, 8), "seeds": 2, "end_s": 0.1}
 SWITCH = {**DIGITS, "workers": 8, "delay": "exp:5", "samples": 96000, "rate": 0.3, "momentum": 0.9,
           "milestones": (0.5, 0.75), "seeds": 7}
 SWITCH_QUICK = {"workers": 2, "samples": 640, "seeds": 2, "delay": "exp:1"}
+
+# A network over which an exchange takes about as long as a gradient: 25 450 parameters, 20 ms.
+SLOW_NET = ("--size", "100K", "--worker-rate", "0.01")
+# Against what each of these papers shows its curves.
+WORK = {**DIGITS, "problem": "digits", "against": ("seconds", "samples"), "seeds": 5}
+ROUNDS = {**WORK, "against": ("seconds", "commits")}
+WORK_QUICK = {"seeds": 1, "end_s": 0.05, "samples": 640, "points": 4}
+
+
+def fixed(*policies, **more):
+    """Lines that are named as their policies."""
+    return {policy: {"policy": policy, **more} for policy in policies}
+
+
+def paced(period):
+    """EASGD and Downpour with one period, as the paper that compares them has them."""
+    return {f"easgd, T = {period}": {"policy": f"easgd:{period},0.1125"},
+            f"downpour, T = {period}": {"policy": f"downpour:{period},{period}", "scale": "none",
+                                        "optimizer": "sgd:lr=0.1,momentum=0"}}
+
+
+def replicas(workers, optimizer):
+    spec = {"SGD": "sgd:lr=0.1,momentum=0", "Adagrad": "adagrad:lr=0.01"}[optimizer]
+    return {f"{workers} workers, {optimizer}": {"policy": "downpour:1,1", "workers": workers,
+                                                "optimizer": spec}}
+
+
+DBW = {**ROUNDS, "workers": 16, "delays": ("exp:20",), "scale": "none", "rate": 0.1,
+       "lines": {name: {**line, "optimizer": "sgd:lr=0.1,momentum=0"} for name, line in
+                 fixed("bsp", "backup:12", "backup:8", "backup:4", "dbw:1").items()}}
+DBW_QUICK = {**WORK_QUICK, "lines": {name: DBW["lines"][name] for name in ("bsp", "dbw:1")}}
 
 # Name: what is run, the function, the set-up, what --quick changes in it.
 FIGURES = {
@@ -96,6 +128,54 @@ FIGURES = {
                   "policies": ("bsp", "nonblocking", "async", "local:4"),
                   "spreads": (1, 2, 4, 8), "seeds": 5},
                  {"end_s": 0.1, "target": 2.3, "spreads": (1, 8), "seeds": 2}),
+    "dbw": ("Dynamic backup workers beside fixed ones, on digits", policies.curves,
+            {**DBW, "batch": 8, "end_s": 8, "samples": 40000, "measure": "loss",
+             "title": "16 workers, exponential times of 20 ms, 8 digits in a gradient"},
+            DBW_QUICK),
+    "dbw-quadratic": ("Dynamic backup workers beside fixed ones, on a quadratic with noise",
+                      policies.curves,
+                      {**DBW, "problem": "quadratic:dim=50,cond=5,noise=2", "batch": 8,
+                       "end_s": 8, "samples": 40000, "measure": "value",
+                       "title": "16 workers, exponential times of 20 ms, a quadratic with noise"},
+                      DBW_QUICK),
+    "softsync": ("n-softsync with its discount for staleness, and without", policies.curves,
+                 {**WORK, "workers": 16, "delays": ("sexp:10,10",), "scale": "none", "rate": 0.3,
+                  "end_s": 4, "samples": 100000, "measure": "error",
+                  "title": "n-softsync, 16 workers, 10 ms and an exponential time",
+                  "lines": {
+                      name: {"policy": policy, "optimizer": "sgd:lr=0.3,momentum=0"}
+                      for name, policy in (
+                          ("hardsync (bsp)", "bsp"), ("1-softsync", "softsync:16"),
+                          ("4-softsync", "softsync:4"), ("16-softsync", "softsync:1"),
+                          ("4, no discount", "kbatchasync:4"),
+                          ("16, no discount", "kbatchasync:1"))}},
+                 WORK_QUICK),
+    "ssp": ("SSP between BSP and asynchronous steps, where gradients are slow now and then",
+            policies.curves,
+            {**WORK, "workers": 8, "delays": ("uniform:18,22", "mix:0.05,10"), "scale": "linear",
+             "rate": 1, "end_s": 8, "samples": 60000, "measure": "loss",
+             "title": "SSP, 8 workers; one gradient in 20 takes ten times as long",
+             "lines": fixed("bsp", "ssp:1", "ssp:4", "ssp:16", "async",
+                            optimizer="sgd:lr=1,momentum=0")},
+            WORK_QUICK),
+    "easgd": ("EASGD and Downpour as the period of the exchange grows", policies.curves,
+              {**WORK, "workers": 8, "delays": ("uniform:18,22",), "network": SLOW_NET,
+               "scale": "auto", "rate": 0.1, "end_s": 8, "samples": 80000, "measure": "error",
+               "title": "Elastic averaging and Downpour, 8 workers, a slow network",
+               "lines": {**paced(1), **paced(4), **paced(16)}}, WORK_QUICK),
+    "downpour": ("Downpour with SGD and with Adagrad, as there are more workers", policies.curves,
+                 {**WORK, "workers": 8, "delays": ("sexp:10,10",), "scale": "none", "rate": 0.1,
+                  "end_s": 8, "samples": 100000, "measure": "error",
+                  "title": "Downpour, 10 ms and an exponential time",
+                  "lines": {"1 worker, SGD": {"policy": "bsp", "workers": 1,
+                                              "optimizer": "sgd:lr=0.1,momentum=0"},
+                            **replicas(8, "SGD"), **replicas(32, "SGD"),
+                            **replicas(8, "Adagrad"), **replicas(32, "Adagrad")}}, WORK_QUICK),
+    "local": ("Averaged parameters after T steps of each worker", policies.curves,
+              {**ROUNDS, "workers": 8, "delays": ("uniform:18,22",), "network": SLOW_NET,
+               "scale": "auto", "rate": 0.1, "end_s": 12, "samples": 150000, "measure": "error",
+               "title": "Federated averaging, 8 workers, a slow network",
+               "lines": fixed("local:1", "local:5", "local:20", "local:100")}, WORK_QUICK),
     "arrivals": ("When the k-th gradient of a step is there, in a production job (45 steps)",
                  times.arrivals,
                  {"last": (0, 1, 2, 4, 8), "median_s": 7, "sigma": 0.1, "workers": 32,
@@ -113,7 +193,7 @@ FIGURES = {
 # What draws the pictures of a figure, by what makes its tables.
 PLOTS = {training.k_curves: training.k_plots, training.backup: training.backup_plots,
          training.staleness: training.staleness_plots, training.blocking: training.blocking_plots,
-         switch.switchpoint: switch.switchpoint_plots,
+         policies.curves: policies.plots, switch.switchpoint: switch.switchpoint_plots,
          switch.momentum: switch.treatment_plots, switch.ramps: switch.treatment_plots,
          times.stragglers: times.straggler_plots, times.speedup: times.speedup_plots,
          times.arrivals: times.arrival_plots, times.steps: times.step_plots,

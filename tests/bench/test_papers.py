@@ -10,18 +10,21 @@ there is no NumPy.
 """
 import csv
 import json
+import math
 import pathlib
 import shutil
 import sys
+import types
 import unittest
 import xml.etree.ElementTree as ElementTree
 
 try:
-    import numpy  # noqa: F401
+    import numpy
 except ImportError as e:
     print(f"skipped: {e}")
     sys.exit(77)
 
+import paper_policies
 import papers
 from paper_tools import ROOT, interval, told
 
@@ -58,6 +61,17 @@ class Papers(unittest.TestCase):
                 head, *rows = csv.reader(f)
             self.assertTrue(rows, path.name)
             self.assertEqual({len(row) for row in rows}, {len(head)}, path.name)
+
+    def test_a_line_is_as_long_as_its_jobs(self):
+        """A line begins with the first figure of its jobs, and ends where one of them has failed"""
+        s = types.SimpleNamespace(measure="loss")
+        whole = [{"simulated_s": t, "loss": None if t == 0 else 4.0 - t} for t in range(4)]
+        at = [0, 0.5, 1, 1.5, 2, 3]
+        line = paper_policies.drawn(whole, "seconds", s, at)
+        numpy.testing.assert_allclose(line, [math.nan, math.nan, 3, 2.5, 2, 1])
+        line = paper_policies.drawn(whole[:3], "seconds", s, at)
+        numpy.testing.assert_allclose(line[2:], [3, 2.5, 2, math.nan])
+        self.assertTrue(numpy.isnan(paper_policies.drawn(whole[:1], "seconds", s, at)).all())
 
     def test_interval(self):
         """The interval is Student's: for 1 2 3 4 5 the half of it is 2.776 sd / sqrt 5"""
