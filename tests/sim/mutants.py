@@ -9,9 +9,10 @@ several places; a piece must occur exactly once, so that a mutant whose target h
 noticed. A mutant that only worlds with a certain fault can show names it ("with"), and is sought in
 those; one that only near and far workers together show names their worlds ("transport"). A mutant
 that no world can show names a policy ("histories"), and is sought in histories of
-unit.ledger_random under this policy. The world or history that has caught a mutant ("first") is
-tried before all others, because a search from world 1 on takes most of the time; --rewrite and
---markdown search from world 1 on, and --rewrite notes which world it was.
+unit.ledger_random under this policy; or the unit test whose cases show it ("cases"). The world or
+history that has caught a mutant ("first") is tried before all others, because a search from world 1
+on takes most of the time; --rewrite and --markdown search from world 1 on, and --rewrite notes which
+world it was.
 
 usage: mutants.py BUILD [--sample | --seed N | --only NAME,...] [--seeds N] [--jobs N] [--markdown]
                   [--rewrite]
@@ -34,7 +35,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).parent / "mutants.json"
 MUTANTS = json.loads(TABLE.read_text())
 WORLDS = pathlib.Path("tests/sim/test_sim")
-HISTORIES = pathlib.Path("tests/unit/server/test_unit_ledger_random")
+UNIT = pathlib.Path("tests/unit/server")
+HISTORIES = UNIT / "test_unit_ledger_random"
 SAMPLED = ("server/core/", "server/data/", "server/control/", "client/")
 
 
@@ -73,7 +75,12 @@ def choose(args):
 
 
 def shown_by(mutant):
+    if "cases" in mutant:
+        return UNIT / f"test_{mutant['cases'].replace('.', '_')}"
     return HISTORIES if "histories" in mutant else WORLDS
+
+
+PROGRAMS = sorted({shown_by(mutant) for mutant in MUTANTS})
 
 
 class Builder:
@@ -82,11 +89,11 @@ class Builder:
 
     def __init__(self, build, scratch):
         self.build, self.scratch = pathlib.Path(build).resolve(), pathlib.Path(scratch)
-        names = [program.name for program in (WORLDS, HISTORIES)]
+        names = [program.name for program in PROGRAMS]
         out = subprocess.run(["ninja", "-C", str(self.build), "-t", "commands", *names],
                              check=True, capture_output=True, text=True).stdout.splitlines()
         self.link = {program: next(line for line in reversed(out) if f" -o {program} " in line)
-                     for program in (WORLDS, HISTORIES)}
+                     for program in PROGRAMS}
         self.compile = {}
         for line in out:
             found = re.search(r" -c (\S+\.c)$", line)
@@ -126,8 +133,17 @@ def replay(program, mutant, seeds):
     return (int(found["seed"]) if found else last) - first + 1, found
 
 
+def fail_case(program):
+    """The same of cases: those before the one that fails."""
+    done = subprocess.run([str(program)], capture_output=True, text=True)
+    found = re.search(r"(?P<seed>) Test: (?P<sentence>.*) \.\.\.FAILED", done.stdout)
+    return 1, found
+
+
 def live_through(program, mutant, seeds, jobs):
     """Returns how many worlds there were, and the seed and the sentence of the one that failed."""
+    if "cases" in mutant:
+        return fail_case(program)
     if "histories" in mutant:
         return replay(program, mutant, seeds)
     command = [str(program), "--seeds", seeds, "--jobs", str(jobs), "--short"]
@@ -143,6 +159,9 @@ def live_through(program, mutant, seeds, jobs):
 def hunt_from(first, program, mutant, args):
     """All worlds from this one on. One that fails without the mutant, too, has not caught it."""
     worlds = 0
+    if "cases" in mutant:
+        _, caught = fail_case(program)
+        return 1, None if caught and fails_anyway(mutant, "", args) else caught
     while first <= args.seeds:
         lived, caught = live_through(program, mutant, f"{first}-{args.seeds}", args.jobs)
         worlds += lived
@@ -204,11 +223,13 @@ def main():
             worlds, caught = hunt(builder.make(mutant), mutant, args)
             seen = caught["sentence"] if caught else "NOT CAUGHT"
             lived += caught is None
-            if caught:
+            if caught and "cases" not in mutant:
                 firsts[mutant["name"]] = int(caught["seed"])
             if args.markdown:
                 those = f" that are {mutant['transport']}" if "transport" in mutant else ""
                 those += f", of those with {mutant['with']}" if "with" in mutant else ""
+                if "cases" in mutant:
+                    those = f" run of {mutant['cases']}"
                 if "histories" in mutant:
                     those = f" histories of {mutant['histories']}"
                 print(f"| {mutant['name']} | {mutant['what']} | {worlds}{those} | {seen} |",

@@ -324,6 +324,7 @@ static uint32_t steps_until_probe(struct ledger_job *j)
 		timed_step(j, without_3);
 		steps++;
 	}
+	CU_ASSERT_PTR_NOT_NULL_FATAL(job_last(j, MST_DO_RELEASE, 3));
 	CU_ASSERT_EQUAL(job_last(j, MST_DO_RELEASE, 3)->answer.version, job_version(j));
 	job_forget(j);
 	return steps;

@@ -141,6 +141,7 @@ static void under_async_a_rank_is_slow_and_no_step_waits(void)
 		wait_ms(&j, 20);
 		for (uint32_t rank = 0; rank < 3; rank++)
 			job_push(&j, rank);
+		wait_ms(&j, 5);
 		if (i % 4 == 3)
 			job_push(&j, 3);
 		job_forget(&j);
