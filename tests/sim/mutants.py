@@ -11,8 +11,8 @@ those; one that only near and far workers together show names their worlds ("tra
 that no world can show names a policy ("histories"), and is sought in histories of
 unit.ledger_random under this policy; or the unit test whose cases show it ("cases"). The world or
 history that has caught a mutant ("first") is tried before all others, because a search from world 1
-on takes most of the time; --rewrite and --markdown search from world 1 on, and --rewrite notes which
-world it was.
+on takes most of the time; --rewrite and --markdown search from world 1 on, and --rewrite notes
+which world it was.
 
 usage: mutants.py BUILD [--sample | --seed N | --only NAME,...] [--seeds N] [--jobs N] [--markdown]
                   [--rewrite]
