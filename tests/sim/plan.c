@@ -41,17 +41,30 @@ static void draw_policy(struct mst_rand *r, struct sim_plan *p)
 							       : 1);
 }
 
-/* Milliseconds about as long as a worker computes, or much shorter. */
-static void write_number(struct mst_rand *r, const struct sim_plan *p, enum policy_number number,
-			 char *out, size_t len)
+/* As much as elastic averaging of all workers may have without diverging. */
+static double draw_alpha(struct mst_rand *r, const struct sim_plan *p, const struct policy_row *row)
 {
+	double alpha = chance(r, 0.5) ? 0.5 : 0.125;
+
+	while (row->rule.quorum == 0 && alpha * (1 + p->workers) > 2)
+		alpha /= 2;
+	return alpha;
+}
+
+/* Milliseconds about as long as a worker computes, or much shorter. */
+static void write_number(struct mst_rand *r, const struct sim_plan *p, const struct policy_row *row,
+			 int at, char out[24])
+{
+	enum policy_number number = row->number[at];
+	size_t len = 24;
+
 	if (number == POLICY_GRACE || number == POLICY_DEADLINE)
 		(void)snprintf(out, len, "%.3f",
 			       (double)between(r, 50, chance(r, 0.5) ? 500 : 5000) / 1000);
 	else if (number == POLICY_QUORUM)
 		(void)snprintf(out, len, "%u", (unsigned)between(r, 1, p->workers));
 	else if (number == POLICY_ALPHA)
-		(void)snprintf(out, len, "%g", chance(r, 0.5) ? 0.5 : 0.125);
+		(void)snprintf(out, len, "%g", draw_alpha(r, p, row));
 	else
 		(void)snprintf(out, len, "%u", (unsigned)between(r, 1, 3));
 }
@@ -62,7 +75,7 @@ static void write_policy(struct mst_rand *r, const struct sim_plan *p, const str
 	char text[2][24] = { "", "" };
 
 	for (int i = 0; i < 2 && row->number[i] != POLICY_PLAIN; i++)
-		write_number(r, p, row->number[i], text[i], sizeof(text[i]));
+		write_number(r, p, row, i, text[i]);
 	(void)snprintf(out, len, "%.*s%s%s%s%s", (int)strcspn(row->name, ":"), row->name,
 		       text[0][0] != '\0' ? ":" : "", text[0], text[1][0] != '\0' ? "," : "",
 		       text[1]);

@@ -96,6 +96,8 @@ MUSTERD = [
     ("-n 4 --policy local:4 --optimizer sgd:lr=0.1", 2, "local:4", "say --optimizer add"),
     ("-n 4 --policy local:4 --owner workers", 2, "local:4", "--owner servers"),
     ("-n 4 --policy easgdsync:2,2", 2, '"easgdsync:2,2"', "as in easgdsync:10,0.1"),
+    ("-n 8 --policy easgdsync:10,0.25 --force", 2, "--policy easgdsync:10,0.25", "8 workers",
+     "1 - A (1 + 8) = -1.25", "2 / (1 + 8) = 0.2222 at most"),
     ("-n 4 --policy downpour:0,5", 2, '"downpour:0,5"', "as in downpour:5,5"),
     ("-n 4 --late soon", 2, "--late", "auto|drop|reject"),
     ("-n 4 --policy async --late drop", 2, "--late drop does nothing", "async", "bounded:S"),

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -371,6 +372,26 @@ static int check_times(const struct mst_rule *rule, struct mst_reason *why)
 	return -EINVAL;
 }
 
+/* Elastic averaging in which all P workers contribute to each version. Where the loss is flat, an
+ * exchange multiplies the difference between the mean of the workers and the centre by
+ * 1 - alpha (1 + P). Beyond -1 it grows with every exchange, whatever the rate is. */
+static int check_alpha(const struct mst_rule *rule, uint32_t workers, struct mst_reason *why)
+{
+	double turns = rule->pace.alpha * (1.0 + workers);
+
+	if (mst_rule_repeats(rule) || turns <= 2)
+		return 0;
+	mst_reason_set(why,
+		       "with A = %g and %" PRIu32
+		       " workers each exchange multiplies the difference between the workers and "
+		       "the servers by 1 - A (1 + %" PRIu32
+		       ") = %.3g, so it grows without limit; A may be 2 / (1 + %" PRIu32
+		       ") = %.4f at most, and 0.9 / %" PRIu32 " is usual",
+		       rule->pace.alpha, workers, workers, 1 - turns, workers,
+		       floor(2e4 / (1.0 + workers)) / 1e4, workers);
+	return -EINVAL;
+}
+
 /* Does a worker have parameters of its own, and fetch the servers' now and then? */
 static bool is_paced(const struct mst_rule *rule)
 {
@@ -407,6 +428,8 @@ int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *c
 		return -EINVAL;
 	}
 	int rc = check_times(rule, why);
+	if (rc == 0)
+		rc = check_alpha(rule, ctx->workers, why);
 	return rc != 0 ? rc : check_quorum(rule, ctx, why);
 }
 

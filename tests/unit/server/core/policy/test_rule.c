@@ -138,6 +138,67 @@ static void quorum_that_cannot_be_met_is_refused(void)
 	CU_ASSERT_EQUAL(check("backup:-2147483647", ctx), -EINVAL);
 }
 
+static void elastic_averaging_of_all_that_diverges_is_refused(void)
+{
+	static const struct {
+		const char *policy;
+		uint32_t workers;
+		int rc;
+	} of[] = {
+		{ "easgdsync:4,0.25", 7, 0 },
+		{ "easgdsync:4,0.25", 8, -EINVAL },
+		{ "easgdsync:4,0.4", 4, 0 },
+		{ "easgdsync:4,0.4001", 4, -EINVAL },
+		{ "easgdsync:4,1", 1, 0 },
+		{ "easgdsync:4,1", 2, -EINVAL },
+		{ "easgdsync:4,0.03", 64, 0 },
+		{ "easgdsync:4,0.031", 64, -EINVAL },
+		/* Exchanges one after the other: A <= 1 is enough, for any number of workers. */
+		{ "easgd:4,1", 64, 0 },
+		{ "local:4", 64, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+		struct mst_rule_context ctx = { .workers = of[i].workers, .slots = 1 };
+		CU_ASSERT_EQUAL(check(of[i].policy, ctx), of[i].rc);
+		ctx.force = true; /* it is nothing that could be meant */
+		CU_ASSERT_EQUAL(check(of[i].policy, ctx), of[i].rc);
+	}
+	check("easgdsync:4,0.25", (struct mst_rule_context){ .workers = 8, .slots = 1 });
+	CU_ASSERT_PTR_NOT_NULL(strstr(why.text, "2 / (1 + 8) = 0.2222 at most"));
+}
+
+/* What the bound rests on: the parameters of the workers and the centre, where the loss is flat. */
+static double elastic_difference(double alpha, uint32_t workers, int exchanges)
+{
+	double x[8], centre = 0;
+
+	for (uint32_t i = 0; i < workers; i++)
+		x[i] = 1 + i;
+	for (; exchanges > 0; exchanges--) {
+		double sum = 0;
+		for (uint32_t i = 0; i < workers; i++) {
+			double z = alpha * (x[i] - centre);
+			x[i] -= z;
+			sum += z;
+		}
+		centre += sum;
+	}
+	double mean = 0;
+	for (uint32_t i = 0; i < workers; i++)
+		mean += x[i] / workers;
+	return fabs(mean - centre);
+}
+
+static void the_bound_of_elastic_averaging_is_where_it_begins_to_diverge(void)
+{
+	for (uint32_t workers = 1; workers <= 8; workers++) {
+		double bound = 2.0 / (1 + workers), first = elastic_difference(bound, workers, 0);
+		CU_ASSERT(elastic_difference(0.99 * bound, workers, 400) < first / 100);
+		CU_ASSERT(elastic_difference(1.01 * bound, workers, 400) > first * 100);
+	}
+}
+
 static void quorum_under_half_of_the_workers_must_be_meant(void)
 {
 	struct mst_rule_context ctx = { .workers = 5, .slots = 1 };
@@ -254,6 +315,10 @@ static CU_TestInfo cases[] = {
 	{ "every policy has its line of help", every_policy_has_its_line_of_help },
 	{ "going on early needs servers that own", going_on_early_needs_servers_that_own },
 	{ "a quorum that cannot be met is refused", quorum_that_cannot_be_met_is_refused },
+	{ "elastic averaging of all that diverges is refused",
+	  elastic_averaging_of_all_that_diverges_is_refused },
+	{ "the bound of elastic averaging is where it begins to diverge",
+	  the_bound_of_elastic_averaging_is_where_it_begins_to_diverge },
 	{ "a quorum under half of the workers must be meant",
 	  quorum_under_half_of_the_workers_must_be_meant },
 	{ "a set must have room for the quorum", set_must_have_room_for_the_quorum },

@@ -118,6 +118,7 @@ static void a_refusal_has_the_figures(void)
 	CU_ASSERT(says("bsp", "kbatchsync:3", 1, "needs 2 slots per worker, there is 1"));
 	CU_ASSERT(says("bsp", "local:3", 2, "would be differences of parameters"));
 	CU_ASSERT(says("local:3", "bsp", 2, "are differences of parameters"));
+	CU_ASSERT(says("local:3", "easgdsync:3,0.5", 2, "2 / (1 + 4) = 0.4000 at most"));
 	CU_ASSERT(says("async", "backup:5", 2, "5 distinct workers cannot be met by 4"));
 }
 
