@@ -58,6 +58,8 @@ struct mst_rule {
 	bool deltas; /* contributions are differences of parameters, for the optimiser `add` */
 	bool divide; /* by the sum of base weights; else contributions are added as they are */
 	bool linear; /* the rate is multiplied by contributions / workers */
+	/* Above 0: the rate is multiplied by samples / (workers x batch), and not `linear`. */
+	double batch;
 	struct mst_pace pace;
 	uint64_t patience_ns;  /* how long an open step waits for live workers */
 	enum mst_loss on_loss; /* a death: SHRINK the roster, or FAIL the job */

@@ -93,12 +93,14 @@ const struct mst_option mst_server_table[] = {
 		  "figures; what is left out has the default of its figure; auto is " OPTIMIZER_AUTO
 		  "; musterd --help lists them" },
 	{ .name = "lr-scale",
-	  .kind = MST_OPTION_CHOICE,
+	  .kind = MST_OPTION_STRING,
 	  FIELD(lr_scale),
 	  .fallback = "auto",
-	  .choices = "auto|linear|none",
+	  .value = "SCALE",
 	  .help = "linear: the rate of a commit is multiplied by the contributions in it and "
-		  "divided by --workers; auto is linear, but none under softsync and with "
+		  "divided by --workers; samples:B: it is multiplied by the samples in it and "
+		  "divided by --workers times B, the samples of a worker's whole batch; none: it "
+		  "is as it was typed; auto is linear, but none under softsync and with "
 		  "--compensate, which have a discount of their own" },
 	{ .name = "lr-schedule",
 	  .kind = MST_OPTION_STRING,

@@ -25,7 +25,11 @@
 /* The value, less one, is an enum muster_type. */
 enum mst_type_choice { MST_TYPE_AUTO, MST_TYPE_F32, MST_TYPE_BF16, MST_TYPE_F16 };
 
-enum mst_lr_scale { MST_LR_SCALE_AUTO, MST_LR_SCALE_LINEAR, MST_LR_SCALE_NONE };
+/* What --lr-scale says. */
+struct mst_lr_scaling {
+	enum { MST_LR_SCALE_AUTO, MST_LR_SCALE_LINEAR, MST_LR_SCALE_NONE, MST_LR_SCALE_SAMPLES } by;
+	double batch; /* MST_LR_SCALE_SAMPLES: of a whole contribution */
+};
 
 /* The value, less one, is an enum mst_late. */
 enum mst_late_choice { MST_LATE_AUTO, MST_LATE_DROP_CHOICE, MST_LATE_REJECT_CHOICE };
@@ -57,9 +61,9 @@ struct mst_server_options {
 	uint32_t weigh;    /* enum mst_weigh: "one|samples" */
 	double norm_limit; /* 0: none */
 	bool checksum;
-	uint32_t guard;    /* enum mst_guard: "off|worker|full" */
-	uint32_t lr_scale; /* enum mst_lr_scale: "auto|linear|none" */
-	uint32_t late;     /* enum mst_late_choice: "auto|drop|reject" */
+	uint32_t guard;       /* enum mst_guard: "off|worker|full" */
+	const char *lr_scale; /* "auto", "linear", "none", "samples:32" */
+	uint32_t late;        /* enum mst_late_choice: "auto|drop|reject" */
 	bool compensate;
 	uint32_t late_start;   /* enum mst_late_start: "auto|now|commit" */
 	const char *transport; /* "auto", "tcp", "shm,tcp" */
@@ -150,6 +154,12 @@ int mst_server_options_checkpoints(const struct mst_server_options *o, struct ms
  * Return: 0 or -EINVAL. */
 int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
 				 struct mst_reason *why);
+
+/* Reads --lr-scale.
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_lr_scale(const struct mst_server_options *o, struct mst_lr_scaling *out,
+				struct mst_reason *why);
 
 /* Reads --lr-schedule.
  * @why: a sentence.

@@ -42,6 +42,39 @@ int mst_server_options_schedule(const struct mst_server_options *o, struct mst_s
 	return mst_reason_fail(why, -EINVAL, "option --lr-schedule: %s", why->text);
 }
 
+/* B of "samples:B": so small or large that a rate of a job would not be finite, or be 0, is
+ * refused. */
+#define BATCH_MIN 1e-6
+#define BATCH_MAX 1e15
+
+int mst_server_options_lr_scale(const struct mst_server_options *o, struct mst_lr_scaling *out,
+				struct mst_reason *why)
+{
+	static const char *const words[] = { "auto", "linear", "none" }, samples[] = "samples:";
+	char *end = NULL;
+
+	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(o->lr_scale, words[i]) != 0)
+			continue;
+		*out = (struct mst_lr_scaling){ .by = i };
+		return 0;
+	}
+	if (strncmp(o->lr_scale, samples, strlen(samples)) == 0) {
+		const char *text = o->lr_scale + strlen(samples);
+		double batch = mst_text_real(text, &end);
+		if (end != text && *end == '\0' && batch >= BATCH_MIN && batch <= BATCH_MAX) {
+			*out = (struct mst_lr_scaling){ MST_LR_SCALE_SAMPLES, batch };
+			return 0;
+		}
+	}
+	return mst_reason_fail(
+		why, -EINVAL,
+		"option --lr-scale: \"%.60s\" is none of auto, linear, none and samples:B, where B "
+		"is the number of samples in a whole batch of one worker, %g or more, as in "
+		"samples:32",
+		o->lr_scale, BATCH_MIN);
+}
+
 static int optimizer_check(const struct mst_server_options *o, struct mst_optimizer *out,
 			   struct mst_reason *why)
 {
@@ -67,22 +100,27 @@ static int optimizer_check(const struct mst_server_options *o, struct mst_optimi
 
 /* What the options that hold under every policy make of a rule. */
 static void rule_finish(const struct mst_server_options *o, const struct mst_optimizer *optimizer,
-			struct mst_rule *rule)
+			const struct mst_lr_scaling *scaling, struct mst_rule *rule)
 {
 	if (o->late != MST_LATE_AUTO && rule->window != MST_WINDOW_MAX)
 		rule->late = (enum mst_late)(o->late - 1);
 	if (o->compensate && rule->window > 0)
 		rule->compensate = true;
-	if (o->lr_scale == MST_LR_SCALE_AUTO)
+	rule->batch = scaling->batch;
+	if (scaling->by == MST_LR_SCALE_AUTO)
 		rule->linear = !rule->compensate && !(rule->deltas && optimizer->row->divides);
 	else
-		rule->linear = o->lr_scale == MST_LR_SCALE_LINEAR;
+		rule->linear = scaling->by == MST_LR_SCALE_LINEAR;
 }
 
 int mst_server_options_policy(const struct mst_server_options *o,
 			      const struct mst_optimizer *optimizer, struct mst_policy *out,
 			      struct mst_reason *why)
 {
+	struct mst_lr_scaling scaling;
+
+	if (mst_server_options_lr_scale(o, &scaling, why) != 0)
+		return -EINVAL;
 	if (strlen(o->policy) >= MST_POLICY_LEN)
 		return mst_reason_fail(why, -EINVAL, "\"%.60s...\" is too long", o->policy);
 	out->rule = (struct mst_rule){
@@ -103,9 +141,9 @@ int mst_server_options_policy(const struct mst_server_options *o,
 			"only the policy local:T has; choose that, or another optimiser",
 			optimizer->row->name);
 	struct mst_rule *then = mst_controller_then(&out->controller);
-	rule_finish(o, optimizer, &out->rule);
+	rule_finish(o, optimizer, &scaling, &out->rule);
 	if (then != NULL)
-		rule_finish(o, optimizer, then);
+		rule_finish(o, optimizer, &scaling, then);
 	return 0;
 }
 
@@ -113,8 +151,11 @@ int mst_server_options_rule(const struct mst_server_options *o, struct mst_polic
 			    struct mst_reason *why)
 {
 	struct mst_optimizer optimizer;
-	int rc = optimizer_check(o, &optimizer, why);
+	struct mst_lr_scaling scaling;
+	int rc = mst_server_options_lr_scale(o, &scaling, why);
 
+	if (rc == 0)
+		rc = optimizer_check(o, &optimizer, why);
 	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, why) != 0)
 		rc = mst_reason_fail(why, -EINVAL, "option --policy: %s", why->text);
 	return rc;
@@ -255,6 +296,19 @@ static int distance_check(const struct mst_server_options *o, const struct mst_p
 	return 0;
 }
 
+/* The same of a rule that scales by the samples. */
+static int samples_check(const struct mst_server_options *o, const struct mst_policy *policy,
+			 const struct mst_optimizer *optimizer, struct mst_reason *why)
+{
+	if (policy->rule.batch == 0 || o->owner == MUSTER_WORKERS_OWN ||
+	    optimizer->row->scalars != NULL)
+		return 0;
+	return mst_reason_fail(
+		why, -EINVAL,
+		"--lr-scale %.60s does nothing with --optimizer %.60s, which has no rate",
+		o->lr_scale, optimizer->row->name);
+}
+
 static int average_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	if (o->average > 0 && o->owner == MUSTER_WORKERS_OWN)
@@ -293,7 +347,8 @@ int mst_server_rule_check(const struct mst_server_options *o, struct mst_reason 
 	if (mst_policy_check(&policy, &ctx, why) != 0)
 		return mst_reason_fail(why, -EINVAL, "--policy %s: %s", o->policy, why->text);
 	if (schedule_check(o, &policy.rule, why) != 0 || average_check(o, why) != 0 ||
-	    distance_check(o, &policy, &optimizer, why) != 0)
+	    distance_check(o, &policy, &optimizer, why) != 0 ||
+	    samples_check(o, &policy, &optimizer, why) != 0)
 		return -EINVAL;
 	return late_check(o, &policy, why);
 }

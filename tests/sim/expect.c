@@ -494,6 +494,18 @@ static double base_of(struct expect_item *const *items, uint32_t count, uint32_t
 	return base;
 }
 
+static double scale_of(struct expect_item *const *items, uint32_t count,
+		       const struct mst_rule *rule)
+{
+	double samples = 0;
+
+	for (uint32_t k = 0; k < count; k++)
+		samples += items[k]->samples;
+	if (rule->batch > 0)
+		return samples / (rule->batch * expected.plan->workers);
+	return rule->linear ? (double)count / expected.plan->workers : 1.0;
+}
+
 const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,
 			  const struct mst_rule *rule, const struct expect_figures *told)
 {
@@ -508,7 +520,7 @@ const char *expect_commit(uint64_t version, struct expect_item *const *items, ui
 		v->known &= !items[k]->spoiled;
 	for (uint32_t rank = 0; rank < p->workers; rank++)
 		base += base_of(items, count, rank);
-	double scale = rule->linear ? (double)count / p->workers : 1.0;
+	double scale = scale_of(items, count, rule);
 	float own_divisor = rule->divide ? (float)base : 1.0f;
 	float own_rate = p->owner == MUSTER_SERVERS_OWN ? (float)(p->lr * scale) : 0.0f;
 	if (p->distance > 0)

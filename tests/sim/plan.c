@@ -129,6 +129,18 @@ static void draw_optimizer(struct mst_rand *r, struct sim_plan *p)
 			       p->momentum);
 }
 
+/* A rate by the samples. From a source of its own, as the start of late workers. */
+static void draw_batch(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6261746368));
+	if (p->add || !chance(&r, 0.2))
+		return;
+	p->rule.linear = false;
+	p->rule.batch = (double)between(&r, 1, 64);
+}
+
 /* A reduce phase: each version takes a round between the servers more. From a source of its own:
  * all else is what it would be without. */
 static void draw_clip(struct sim_plan *p)
@@ -193,6 +205,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	draw_policy(r, p);
 	draw_mode(p);
 	draw_optimizer(r, p);
+	draw_batch(p);
 	draw_late_start(p);
 	draw_clip(p);
 	draw_lars(p);

@@ -183,7 +183,10 @@ static void set_leader(struct sim_server *s, const struct sim_plan *p)
 		set(s, "average", "%g", p->average);
 	if (p->switches_at > 0)
 		set(s, "samples", "%.0f", SIM_SAMPLES);
-	set(s, "lr-scale", p->rule.linear ? "linear" : "none");
+	if (p->rule.batch > 0)
+		set(s, "lr-scale", "samples:%g", p->rule.batch);
+	else
+		set(s, "lr-scale", p->rule.linear ? "linear" : "none");
 	set(s, "weigh", p->rule.weigh == MST_WEIGH_SAMPLES ? "samples" : "one");
 	set(s, "late-start", "%s", sim_late_start_name(p->rule.late_start));
 	set(s, "norm-limit", "%g", p->norm_limit);

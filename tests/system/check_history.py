@@ -3,7 +3,7 @@
 """Proves from the workers' logs that every version is what its set says, to the bit (history.py).
 
 usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
-                        [--lr-scale auto|linear|none] [--lr-schedule SPEC] [--compensate]
+                        [--lr-scale auto|linear|none|samples:B] [--lr-schedule SPEC] [--compensate]
                         [--clip C] [--lr-distance C] [--kills] [--seen VERDICT]
                         [--never VERDICT] [--told N] [--count N] [--finished] [--versions N]
                         [--policy VERSION:POLICY]...

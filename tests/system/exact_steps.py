@@ -294,4 +294,20 @@ STEPS = {
         ["sgd:0.1,0.9", "--lr-scale", "none"],
         0,
     ),
+    "lr_scale_samples": (
+        3,
+        ["--policy", "kbatchasync:2", "--slots", "2", "--commits", "20", "--lr-scale",
+         "samples:1.5"],
+        [],
+        ["sgd:0.1,0.9", "--lr-scale", "samples:1.5"],
+        0,
+    ),
+    "lr_scale_samples_workers_own": (
+        3,
+        ["--policy", "backup:2", "--owner", "workers", "--commits", "20", "--lr-scale",
+         "samples:3"],
+        ["owner=workers", "start=0"],
+        ["none", "--lr-scale", "samples:3"],
+        0,
+    ),
 }

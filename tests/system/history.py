@@ -355,6 +355,8 @@ class Rules:
                  weigh="samples", schedule="constant", clip=0.0, distance=0.0):
         self.optimizer, self.group, self.weigh = optimizer, group, weigh
         self.lr_scale, self.schedule = lr_scale, schedule
+        by, _, batch = lr_scale.partition(":")
+        self.batch = float(batch) if by == "samples" else 0.0
         self.clip, self.shortened = clip, 0  # of workers; how many contributions it has shortened
         self.distance, self.bounded = distance, 0  # --lr-distance; how many rates it has bounded
         self.discount(compensate)
@@ -512,6 +514,8 @@ class Model:
 
     def rate_scale(self, have):
         linear = len(have) / self.workers if self.rules.linear else 1.0
+        if self.rules.batch:
+            linear = sum(push.weight for push in have) / (self.rules.batch * self.workers)
         scale = linear * schedules.factor(self.rules.schedule,
                                           self.samples + sum(push.weight for push in have))
         if not self.rules.distance:

@@ -156,7 +156,7 @@ static int check_untrained(const struct mst_sim_options *o, struct mst_reason *w
 		idle = "lr-schedule";
 	else if (o->server.lr_distance > 0)
 		idle = "lr-distance";
-	else if (o->server.lr_scale != MST_LR_SCALE_AUTO)
+	else if (strcmp(o->server.lr_scale, "auto") != 0)
 		idle = "lr-scale";
 	else if (o->staleness.count > 0)
 		idle = "staleness";
@@ -340,7 +340,11 @@ static int read_tickets(struct mst_sim_line *line, struct mst_sim_cfg *job, stru
 			"change it",
 			job->policy);
 	job->tickets = (uint32_t)quorum;
-	job->ledger.rule.linear = line->options.server.lr_scale != MST_LR_SCALE_NONE;
+	struct mst_lr_scaling scaling;
+	if (mst_server_options_lr_scale(&line->options.server, &scaling, why) != 0)
+		return -EINVAL;
+	job->ledger.rule.linear = scaling.by <= MST_LR_SCALE_LINEAR;
+	job->ledger.rule.batch = scaling.batch;
 	line->options.server.policy = "bsp"; /* what decides on --optimizer auto */
 	return mst_server_options_optimizer(&line->options.server, &job->ledger.optimizer, why);
 }

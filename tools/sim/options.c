@@ -77,12 +77,13 @@ const struct mst_option mst_sim_table[] = {
 		  "parameters have moved since a worker read them, as musterd takes it; 0 is no "
 		  "bound" },
 	{ .name = "lr-scale",
-	  .kind = MST_OPTION_CHOICE,
+	  .kind = MST_OPTION_STRING,
 	  FIELD(server.lr_scale),
 	  .fallback = "auto",
-	  .choices = "auto|linear|none",
+	  .value = "SCALE",
 	  .help = "with --train: whether the rate of a commit is in proportion to the "
-		  "contributions in it, as musterd takes it" },
+		  "contributions in it (linear), or to their samples (samples:B), as musterd "
+		  "takes it" },
 	{ .name = "staleness",
 	  .kind = MST_OPTION_LIST,
 	  FIELD(staleness),

@@ -39,10 +39,17 @@ float mst_divisor(const struct mst_rule *rule, double base)
 	return rule->divide ? (float)base : 1.0f;
 }
 
+/* What of a whole version it is: all workers' contributions, or their samples. */
+static double share_of(const struct mst_lr_scale_of *v)
+{
+	if (v->batch > 0)
+		return v->counted / (v->batch * v->workers);
+	return v->linear ? (double)v->contributions / v->workers : 1.0;
+}
+
 double mst_lr_scale(const struct mst_lr_scale_of *v)
 {
-	double share = v->linear ? (double)v->contributions / v->workers : 1.0;
-	double scale = share * mst_schedule_factor(v->schedule, v->samples);
+	double scale = share_of(v) * mst_schedule_factor(v->schedule, v->samples);
 
 	MST_ASSERT(v->contributions > 0 && v->samples > 0);
 	/* If the square is not finite, parameters are spoilt, and that is found where they are. */

@@ -15,9 +15,10 @@
  *                weights would only cancel (each version is made of one contribution) or must
  *                not count (deltas).
  *   divisor      of the version: the sum of its base weights; 1 where contributions are deltas
- *   lr_scale     of the version: 1, or contributions / workers under --lr-scale linear; times
- *                the factor of --lr-schedule; at most what --lr-distance allows. With the
- *                optimiser `add`, which has no rate, lr and lr_scale are left out
+ *   lr_scale     of the version: 1; or contributions / workers under --lr-scale linear; or
+ *                samples / (workers x B) under --lr-scale samples:B; times the factor of
+ *                --lr-schedule; at most what --lr-distance allows. With the optimiser `add`,
+ *                which has no rate, lr and lr_scale are left out
  *
  * Each factor is computed once in double and rounded once to f32. Pure.
  */
@@ -53,10 +54,12 @@ float mst_divisor(const struct mst_rule *rule, double base);
 
 /* What lr_scale is computed from. */
 struct mst_lr_scale_of {
-	bool linear; /* as the rule of the version says */
+	bool linear;  /* as the rule of the version says */
+	double batch; /* as the rule of the version says */
 	const struct mst_schedule *schedule;
 	uint32_t contributions; /* in the version */
 	uint32_t workers;
+	double counted; /* with `batch`: samples in the version */
 	double samples; /* counted in all versions up to this one, its own included */
 	/* --lr-distance: the rate is at most this over the square of the distance between the
 	 * parameters that the gradient was computed on and those that it moves; 0: no bound */

@@ -304,6 +304,7 @@ int mst_rule_parse(const char *policy, struct mst_rule *out, struct mst_reason *
 	row.late_start = out->late_start;
 	row.weigh = out->weigh;
 	row.linear = out->linear;
+	row.batch = out->batch;
 	row.patience_ns = out->patience_ns;
 	row.on_loss = out->on_loss;
 	row.min_workers = out->min_workers;

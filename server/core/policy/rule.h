@@ -15,8 +15,8 @@
 #include "muster/muster.h"
 
 /* Reads "backup:4", "deadline:50,4", "bsp"... into @out. The fields that other options determine
- * stay: late_start, weigh, linear, patience_ns, on_loss, min_workers; and divide, unless the policy
- * is one of deltas, which says itself whether they are averaged or added up.
+ * stay: late_start, weigh, linear, batch, patience_ns, on_loss, min_workers; and divide, unless the
+ * policy is one of deltas, which says itself whether they are averaged or added up.
  * @why: on failure a sentence.
  * Return: 0; -ENOENT: there is no policy of this name; -EINVAL. */
 int mst_rule_parse(const char *policy, struct mst_rule *out, struct mst_reason *why);

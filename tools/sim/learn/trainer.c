@@ -460,7 +460,13 @@ static int gather(struct mst_sim_trainer *t, struct mst_tree *tree)
 static float scalars_of_equals(struct mst_sim_trainer *t, uint64_t version)
 {
 	const struct mst_ledger_cfg *cfg = &t->cfg->ledger;
+	double counted = 0;
+
+	for (uint32_t i = 0; i < t->pushes.set_count; i++)
+		counted += t->pushes.set[i]->samples;
 	struct mst_lr_scale_of scale = { .linear = cfg->rule.linear,
+					 .batch = cfg->rule.batch,
+					 .counted = counted,
 					 .schedule = &cfg->schedule,
 					 .contributions = t->pushes.set_count,
 					 .workers = cfg->workers,

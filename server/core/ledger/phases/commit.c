@@ -45,9 +45,11 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 	r->divisor = mst_divisor(&l->rule, record_shares(l, r));
 	r->rate = (struct mst_lr_scale_of){
 		.linear = l->rule.linear,
+		.batch = l->rule.batch,
 		.schedule = &l->cfg.schedule,
 		.contributions = l->entry_count,
 		.workers = l->cfg.workers,
+		.counted = r->samples,
 		.samples = mst_samples_add(l->samples_total, r->samples),
 		.distance = l->cfg.distance,
 		.lr = mst_optimizer_rate(&l->cfg.optimizer),

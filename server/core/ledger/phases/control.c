@@ -23,7 +23,7 @@ void mst_control_next(struct mst_ledger *l, const struct mst_record *r)
 		.samples_max = l->cfg.samples_max,
 		.workers = l->cfg.workers,
 		.rate = (double)r->scalar[MST_SCALAR_RATE],
-		.linear = l->rule.linear,
+		.linear = l->rule.linear || l->rule.batch > 0,
 		.norms = l->norms,
 	};
 

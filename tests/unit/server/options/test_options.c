@@ -284,6 +284,9 @@ static void an_outer_optimiser_is_for_local_steps(void)
 	CU_ASSERT(rule_of(FLAGS("-n5", "--policy", "local:4", "--optimizer", "outer")).divide);
 	CU_ASSERT_FALSE(
 		rule_of(FLAGS("-n5", "--policy", "local:4", "--optimizer", "outer")).linear);
+	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5", "--policy=async", "--lr-scale=samples:2.5")).batch,
+			2.5);
+	CU_ASSERT_FALSE(rule_of(FLAGS("-n5", "--policy=async", "--lr-scale=samples:2.5")).linear);
 	CU_ASSERT(rule_of(FLAGS("-n5", "--policy", "local:4", "--optimizer", "outer", "--lr-scale",
 				"linear"))
 			  .linear);

@@ -210,6 +210,8 @@ static void settle_figures(struct reference *r, struct reference_step *step)
 	made->loss = all.loss_samples > 0 ? all.loss / all.loss_samples : (double)NAN;
 	made->divisor = r->rule.divide ? (float)all.base : 1.0f;
 	made->lr_scale = r->rule.linear ? (double)made->entry_count / r->cfg.workers : 1.0;
+	if (r->rule.batch > 0)
+		made->lr_scale = made->samples / (r->rule.batch * r->cfg.workers);
 	made->lr_scale *= scheduled(r, r->samples + made->samples);
 	made->rate = r->cfg.optimizer.row != NULL
 			     ? (float)(r->cfg.optimizer.parameter[0] * made->lr_scale)

@@ -72,6 +72,7 @@ static void draw_rule(struct mst_rand *rand, const struct policy_row *policy,
 		out->bound = (uint32_t)mst_rand_below(rand, 4);
 	out->weigh = mst_rand_below(rand, 2) ? MST_WEIGH_SAMPLES : MST_WEIGH_ONE;
 	out->linear = mst_rand_below(rand, 2) == 0;
+	out->batch = mst_rand_below(rand, 4) == 0 ? 12.5 : 0;
 	if (!out->deltas)
 		out->divide = mst_rand_below(rand, 4) != 0;
 	if (out->deadline_ns > 0)

@@ -55,6 +55,21 @@ static const struct factor_case lines[] = {
 	  false, 32, 96, 0.75, 0.25 },
 	{ "backup:-1", "samples", "auto", SGD, 3, { { 32, 0 }, { 32, 0 }, { 32, 0 } },
 	  false, 32, 96, 0.75, 0.25 },
+	/* By the samples: each of them moves the model as far as under bsp with batches of 32,
+	 * wherever it is, and so does a version of parts of batches. */
+	{ "bsp", "samples", "samples:32", SGD, 4, { { 32, 0 }, { 32, 0 }, { 32, 0 }, { 32, 0 } },
+	  false, 32, 128, 1, 0.25 },
+	{ "nonblocking", "samples", "samples:32", SGD, 4,
+	  { { 8, 0 }, { 32, 0 }, { 4, 0 }, { 20, 0 } },
+	  false, 8, 64, 0.5, 8.0 / 128 },
+	{ "async", "samples", "samples:32", SGD, 1, { { 16, 3 } },
+	  false, 1, 1, 0.125, 0.125 },
+	{ "kbatchasync:6", "one", "samples:32", SGD, 6,
+	  { { 32, 0 }, { 32, 1 }, { 32, 0 }, { 32, 1 }, { 32, 2 }, { 32, 1 } },
+	  false, 1, 6, 1.5, 0.25 },
+	{ "local:10", "samples", "samples:320", "outer:lr=1,momentum=0", 2,
+	  { { 320, 0 }, { 160, 0 } },
+	  false, 320, 480, 0.375, 0.25 },
 	/* Dutta: lr / K x sum of K, however old they are. */
 	{ "ksync:2", "samples", "none", SGD, 2, { { 16, 0 }, { 48, 0 } },
 	  false, 16, 64, 1, 0.25 },
@@ -183,18 +198,27 @@ static struct mst_rule rule_of(const struct factor_case *line, bool compensate,
 	return policy.rule;
 }
 
-static double scale_of(const struct mst_rule *rule, const char *schedule, uint32_t contributions,
-		       double samples)
+/* @counted: samples in the version. */
+static double scale_of_samples(const struct mst_rule *rule, const char *schedule,
+			       uint32_t contributions, double counted, double samples)
 {
 	struct mst_schedule read;
 	struct mst_reason why = { "" };
 
 	CU_ASSERT_EQUAL_FATAL(mst_schedule_parse(schedule, &read, &why), 0);
 	return mst_lr_scale(&(struct mst_lr_scale_of){ .linear = rule->linear,
+						       .batch = rule->batch,
 						       .schedule = &read,
 						       .contributions = contributions,
 						       .workers = WORKERS,
+						       .counted = counted,
 						       .samples = samples });
+}
+
+static double scale_of(const struct mst_rule *rule, const char *schedule, uint32_t contributions,
+		       double samples)
+{
+	return scale_of_samples(rule, schedule, contributions, 0, samples);
 }
 
 /* What a version moves a parameter by that is 0, if the first of its contributions has a gradient
@@ -246,8 +270,10 @@ static void check_line(const struct factor_case *line, bool compensate, const ch
 {
 	struct mst_optimizer optimizer;
 	struct mst_rule rule = rule_of(line, compensate, &optimizer);
-	double base = 0;
+	double base = 0, counted = 0;
 
+	for (unsigned k = 0; k < line->count; k++)
+		counted += line->one[k].samples;
 	for (unsigned k = 0; k < line->count; k++)
 		base += factor_of(&rule, line->one[k].staleness, line->one[k].samples, line->is_sum,
 				  1)
@@ -255,7 +281,7 @@ static void check_line(const struct factor_case *line, bool compensate, const ch
 	struct mst_factor f = factor_of(&rule, line->one[0].staleness, line->one[0].samples,
 					line->is_sum, 1);
 	float divisor = mst_divisor(&rule, base);
-	double scale = scale_of(&rule, schedule, line->count, so_far);
+	double scale = scale_of_samples(&rule, schedule, line->count, counted, so_far);
 	double moves = moved(&optimizer, f, divisor, scale, tensor);
 	bool right = f.coefficient == (float)line->coefficient && divisor == (float)line->divisor &&
 		     scale == line->lr_scale_is && fabs(moves - line->moves) < 1e-7;
