@@ -4,8 +4,11 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "common/kernels/select.h"
+
+#define MOMENTUM "momentum"
 
 uint32_t mst_optim_parameters(const struct mst_optim *row)
 {
@@ -41,6 +44,38 @@ void mst_optimizer_measure(struct mst_optimizer *o)
 {
 	if (o->row != NULL && o->row->factor != NULL && o->parameter[o->row->reduces] == 0)
 		o->parameter[o->row->reduces] = (double)FLT_MAX;
+}
+
+/* Return: its index; -1: the row has none, or one of differences of parameters. */
+static int momentum_of(const struct mst_optimizer *o)
+{
+	for (uint32_t i = 0; o->row != NULL && !o->row->deltas && i < mst_optim_parameters(o->row);
+	     i++)
+		if (strcmp(o->row->parameter[i].name, MOMENTUM) == 0)
+			return (int)i;
+	return -1;
+}
+
+double mst_optimizer_momentum(const struct mst_optimizer *o)
+{
+	int at = momentum_of(o);
+
+	return at >= 0 ? o->parameter[at] : 0;
+}
+
+void mst_optimizer_leave_momentum(struct mst_optimizer *o, const char *text, double momentum)
+{
+	int at = momentum_of(o);
+	bool needed = false;
+
+	if (at < 0 || strstr(text, MOMENTUM "=") != NULL)
+		return;
+	for (uint32_t i = 0; i < mst_optim_parameters(o->row); i++) {
+		const char *needs = o->row->parameter[i].needs;
+		needed |= needs != NULL && strcmp(needs, MOMENTUM) == 0 && o->parameter[i] != 0;
+	}
+	if (!needed || momentum > 0)
+		o->parameter[at] = momentum;
 }
 
 double mst_optimizer_rate(const struct mst_optimizer *o)

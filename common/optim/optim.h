@@ -123,6 +123,10 @@ bool mst_optimizer_reduces(const struct mst_optimizer *o);
 void mst_optimizer_measure(struct mst_optimizer *o);
 /* The rate that the user has set; 0: it has none. */
 double mst_optimizer_rate(const struct mst_optimizer *o);
+/* The figure `momentum`, of gradients; 0: it has none. */
+double mst_optimizer_momentum(const struct mst_optimizer *o);
+/* Sets it where the text that @o was read from does not, and no other figure needs it. */
+void mst_optimizer_leave_momentum(struct mst_optimizer *o, const char *text, double momentum);
 /* Is a version the version before it, less the rate times the mean? No row says so itself: the
  * answer is concluded. It is yes if the optimiser averages gradients, has a limit for the norm of
  * the mean (`factor`), and keeps no state. Of the present rows only sgd without momentum is such.

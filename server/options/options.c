@@ -13,8 +13,10 @@
 
 #define FIELD(name) .offset = offsetof(struct mst_server_options, name)
 #define OPTIMIZER_AUTO                                                                             \
-	MST_OPTIMIZER_GRADIENTS ", or " MST_OPTIMIZER_DELTAS                                       \
-				" where the policy's contributions are differences of parameters"
+	"sgd:lr=0.1,momentum=0.9; with momentum=0 under policies that count old gradients, as "    \
+	"async; " MST_OPTIMIZER_DELTAS                                                             \
+	" where the policy's contributions are differences of parameters; with --resume that of "  \
+	"the checkpoint"
 #define YEAR_NS (8760 * 3600e9) /* longer waits could overflow a time */
 
 const struct mst_option mst_server_table[] = {
@@ -90,7 +92,8 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = "auto",
 	  .value = "SPEC",
 	  .help = "what the servers do with the mean of a commit: the name of an optimiser and its "
-		  "figures; what is left out has the default of its figure; auto is " OPTIMIZER_AUTO
+		  "figures; what is left out has the default of its figure, and a momentum follows "
+		  "the policy as under auto, which is " OPTIMIZER_AUTO
 		  "; musterd --help lists them" },
 	{ .name = "lr-scale",
 	  .kind = MST_OPTION_STRING,

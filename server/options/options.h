@@ -18,8 +18,9 @@
 #include "server/options/access.h"
 
 #define MST_CHUNK_UNIT 4096u
-/* What --optimizer auto means, of gradients and of differences of parameters. */
-#define MST_OPTIMIZER_GRADIENTS "sgd:lr=0.1,momentum=0.9"
+/* What --optimizer auto means, of gradients and of differences of parameters. A momentum that is
+ * left out is that of its row, or 0 under policies that count old gradients. */
+#define MST_OPTIMIZER_GRADIENTS "sgd:lr=0.1"
 #define MST_OPTIMIZER_DELTAS "add"
 
 /* The value, less one, is an enum muster_type. */
@@ -149,11 +150,21 @@ static inline bool mst_server_options_becomes(const struct mst_server_options *o
 int mst_server_options_checkpoints(const struct mst_server_options *o, struct mst_saves *out,
 				   struct mst_reason *why);
 
-/* Reads --optimizer, whose auto follows --policy.
+/* Reads --optimizer, whose auto, and whose momentum if it is left out, follow --policy.
  * @why: a sentence.
  * Return: 0 or -EINVAL. */
 int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
 				 struct mst_reason *why);
+/* Reads it, and checks that it suits owner and policy. */
+int mst_server_options_optimizer_check(const struct mst_server_options *o,
+				       struct mst_optimizer *out, struct mst_reason *why);
+/* What --optimizer says where a job goes on from a checkpoint that was written with the optimiser
+ * @kept: what is left out is as there, if the policy and the rest of what is typed allow it.
+ * Return: @text. */
+char *mst_server_options_optimizer_kept(const struct mst_server_options *o, const char *kept,
+					char text[MST_OPTIM_TEXT_LEN]);
+/* Has a job that begins anew no momentum because its policy counts old gradients? */
+bool mst_server_options_momentum_is_left_out(const struct mst_server_options *o);
 
 /* Reads --lr-scale.
  * @why: a sentence.

@@ -9,31 +9,6 @@
 #include "server/core/policy/policy.h"
 #include "server/options/policy_names.h"
 
-static bool is_auto(const struct mst_server_options *o)
-{
-	return strcmp(o->optimizer, "auto") == 0;
-}
-
-/* Are the policy's contributions differences of parameters? A policy that cannot be read is refused
- * where the rule is made. */
-static bool has_deltas(const struct mst_server_options *o)
-{
-	struct mst_policy policy = { .rule = { .quorum = 0 } };
-	struct mst_reason why;
-
-	return mst_policy_parse(o->policy, &policy, &why) == 0 && policy.rule.deltas;
-}
-
-int mst_server_options_optimizer(const struct mst_server_options *o, struct mst_optimizer *out,
-				 struct mst_reason *why)
-{
-	const char *usual = has_deltas(o) ? MST_OPTIMIZER_DELTAS : MST_OPTIMIZER_GRADIENTS;
-
-	if (mst_optimizer_parse(is_auto(o) ? usual : o->optimizer, out, why) == 0)
-		return 0;
-	return mst_reason_fail(why, -EINVAL, "option --optimizer: %s", why->text);
-}
-
 int mst_server_options_schedule(const struct mst_server_options *o, struct mst_schedule *out,
 				struct mst_reason *why)
 {
@@ -73,29 +48,6 @@ int mst_server_options_lr_scale(const struct mst_server_options *o, struct mst_l
 		"is the number of samples in a whole batch of one worker, %g or more, as in "
 		"samples:32",
 		o->lr_scale, BATCH_MIN);
-}
-
-static int optimizer_check(const struct mst_server_options *o, struct mst_optimizer *out,
-			   struct mst_reason *why)
-{
-	int rc = mst_server_options_optimizer(o, out, why);
-
-	if (rc != 0)
-		return rc;
-	if (o->owner == MUSTER_WORKERS_OWN && !is_auto(o))
-		return mst_reason_fail(
-			why, -EINVAL,
-			"--optimizer %.60s has nothing to do with --owner workers: there the"
-			" workers update the parameters themselves",
-			o->optimizer);
-	if (has_deltas(o) && !out->row->deltas)
-		return mst_reason_fail(
-			why, -EINVAL,
-			"--policy %.60s contributes differences of parameters, which "
-			"--optimizer %.60s would take for gradients; say --optimizer %s, or "
-			"leave the option out",
-			o->policy, o->optimizer, MST_OPTIMIZER_DELTAS);
-	return 0;
 }
 
 /* What the options that hold under every policy make of a rule. */
@@ -155,7 +107,7 @@ int mst_server_options_rule(const struct mst_server_options *o, struct mst_polic
 	int rc = mst_server_options_lr_scale(o, &scaling, why);
 
 	if (rc == 0)
-		rc = optimizer_check(o, &optimizer, why);
+		rc = mst_server_options_optimizer_check(o, &optimizer, why);
 	if (rc == 0 && mst_server_options_policy(o, &optimizer, out, why) != 0)
 		rc = mst_reason_fail(why, -EINVAL, "option --policy: %s", why->text);
 	return rc;

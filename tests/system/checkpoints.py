@@ -174,6 +174,21 @@ def under_policies_that_do_not_wait(a):
     check("its ranks have their second sessions", m["values"]["incarnations"] == [2] * WORKERS)
 
 
+def momentum_goes_on(a):
+    """What is left out of the optimiser follows the policy of the first start alone."""
+    for first, then, optimizer, said_then in (
+            ("async", "bsp", "sgd:lr=0.1,momentum=0", "the optimiser is sgd:lr=0.1,momentum=0, as"),
+            ("bsp", "async", "sgd:lr=0.1,momentum=0.9",
+             "the momentum of 0.9 of the optimiser sgd stays")):
+        folder = Folder(a)
+        folder.run(10, "--policy", first)
+        said = folder.run(20, "--policy", then, "--resume", folder.state, "--log-level", "info")
+        kept = [folder.manifest(version)["optimizer"] for version in (10, 20)]
+        must(said_then in said, f"{first}, then {then}:", said)
+        check(f"{first} begins with {optimizer}, and {then} goes on with it",
+              kept == [optimizer] * 2)
+
+
 def adaptive_policies_go_on(a):
     """Sync-Switch has changed before the checkpoint, and does not begin with bsp again."""
     folder = Folder(a)
@@ -652,7 +667,8 @@ def followers_need_the_directory(a):
 
 
 CASES = cases(goes_on_bit_for_bit, workers_may_offer_nothing, workers_own,
-              another_number_of_workers, under_policies_that_do_not_wait, adaptive_policies_go_on,
+              another_number_of_workers, under_policies_that_do_not_wait, momentum_goes_on,
+              adaptive_policies_go_on,
               adaptive_policies_begin_anew, figures_at_their_ends_go_on,
               figures_that_no_job_has_are_named, ended_again_and_again, stopped_by_a_signal,
               stopped_before_a_contribution, stopped_after_contributions,

@@ -75,7 +75,9 @@ def main():
         )
         # What auto is, as policies.md has it.
         deltas = a.policy.split(":")[0] in ("local", "easgd", "easgdsync")
-        auto = "add" if deltas else "sgd:lr=0.1,momentum=0.9"
+        stale = a.policy.split(":")[0] in ("async", "bounded", "ssp", "kasync", "kbatchasync",
+                                           "softsync", "downpour")
+        auto = "add" if deltas else f"sgd:lr=0.1,momentum={0 if stale else 0.9}"
         rules = history.Rules((a.optimizer or auto) if a.owner == "servers" else "none")
         try:
             proof = history.prove(os.path.join(d, "log"), rules) if a.product == "plain" else None

@@ -258,6 +258,8 @@ CASES = {
         0,
     ),
     "abandon": (3, ["--policy", "async", "--commits", "60"], ["abandon=4"], ["sgd:0.1,0.9"], 0),
+    # What is left out of the optimiser follows the policy: old gradients bring a momentum.
+    "async_auto": (3, ["--policy", "async", "--commits", "60"], [], ["sgd:0.1,0"], 0),
     "finish": (3, ["--policy", "bsp"], ["1:rounds=20", "1:finish=1"], ["sgd:0.1,0.9"], 0),
     "all_leave": (3, ["--policy", "bsp"], ["rounds=20"], ["sgd:0.1,0.9"], 0),
     "one_leaves": (
@@ -368,6 +370,8 @@ def play(case, a):
     again = ["sh", "-c", AGAIN] if case == COMES_AGAIN else []
     # A worker that stops itself never goes; all others may stand still for a while before they do.
     grace = "2s" if any("stop=" in w for w in words) else "60s"
+    if not {"--optimizer", "--owner"} & set(run) and case != "async_auto":
+        run = ["--optimizer", SGD, *run]
     before = listing()
     with tempfile.TemporaryDirectory() as d:
         log, figures = os.path.join(d, "log"), os.path.join(d, "run.json")

@@ -116,7 +116,8 @@ class Memory(unittest.TestCase):
 
     def test_partial_sums_are_in_it(self):
         """4 versions, momentum, half of the quorum in partial sums."""
-        self.check_job(4 + 1 + 10, "--policy", "kbatchasync:20")
+        self.check_job(4 + 1 + 10, "--policy", "kbatchasync:20", "--optimizer",
+                       "sgd:lr=0.1,momentum=0.9")
 
     def test_without_room_for_early_sums_the_job_runs_without_them(self):
         """Slots and the private area of 10 workers take 60 MiB, versions and momentum 10, the sums
@@ -196,7 +197,7 @@ class Memory(unittest.TestCase):
     def test_the_versions_that_a_distance_keeps_are_in_it_and_refused_with_figures(self):
         """One of each worker and one more, 22 MiB; and four that each job has, momentum and the
         slots and copies of 10 workers, 70 MiB."""
-        job = ("--policy", "async")
+        job = ("--policy", "async", "--optimizer", "sgd:lr=0.1,momentum=0.9")
         distance = (*job, "--lr-distance", "0.5")
         log, _ = self.run_job(*job, "--memory", "80M")
         self.assertLess(announced(log), 80 << 20)

@@ -30,7 +30,8 @@ STILL_S = 3  # longer than that
 
 def play(a, hosts, servers, run, words, *proof, elems=20001):
     """One job to its end, whose history is proven; its followers are at the last hosts."""
-    with Job(a, hosts, *run, "--servers", str(servers)) as job:
+    with Job(a, hosts, "--optimizer", "sgd:lr=0.1,momentum=0.9", *run, "--servers",
+             str(servers)) as job:
         job.elems = elems
         for i in range(1, servers):
             job.join(hosts.count - i)

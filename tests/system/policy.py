@@ -126,6 +126,8 @@ def there_and_back(a, servers):
         dropped = [int(n) for n in re.findall(r"the change to bsp dropped (\d+) gradients", said)]
         counted = [row["dropped"] for row in figures["policies"] if row["dropped"]]
         check(f"what was on its way is counted: {dropped}", dropped == counted)
+        warned = said.count("policy async: the momentum of 0.9 of the optimiser sgd stays")
+        check("and each change to async warns of the momentum", warned == 2)
         job.proven_course("--kills")
 
 

@@ -217,7 +217,7 @@ def short_lives(a):
         job.end_job()
         ends = [child.end(SECONDS)[0] for child in (*job.worker[:2], *job.follower)]
         check(f"the others go on: {ends}", not any(ends) and job.leader.end(SECONDS)[0] == 0)
-        job.proven("--kills")
+        job.proven("--kills", rules="sgd:0.1,0")
 
 
 def short_lives_and_a_frozen_follower(a):

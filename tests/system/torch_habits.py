@@ -498,6 +498,30 @@ def left_alone(a):
         check("it is told so", ranks.ends() == [None, True])
 
 
+def two_momenta(a):
+    """A momentum comes on top of that of old gradients. kasync:2 of 2 counts none."""
+    prepare(a)
+
+    def work(rank, ranks, momentum):
+        import muster.torch
+        import torch
+        model = torch.nn.Linear(4, 1)
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            sync = muster.torch.Sync(
+                model, torch.optim.SGD(model.parameters(), 0.1, momentum=momentum))
+        sync.close()
+        return [str(w.message) for w in said if "a momentum of 0.9" in str(w.message)]
+
+    for policy, momentum, wanted in (("kasync:1", 0.9, 1), ("kasync:1", 0.0, 0),
+                                     ("kasync:2", 0.9, 0)):
+        with Ranks(a, 2, lambda rank, ranks, m=momentum: work(rank, ranks, m), "--policy",
+                   policy) as ranks:
+            ends = ranks.ends()
+        check(f"{policy}, momentum {momentum}: {wanted} warning in each rank",
+              all(len(said) == wanted for said in ends))
+
+
 def saves_after_finish(a):
     """A loop that calls finish() and leaves has not the last version yet; save() says so until it
     has."""
@@ -665,7 +689,8 @@ def leaves_at_versions_of_their_own(a):
 
 CASES, BY_HAND = together(
     beside=(other_optimizers, moments_in_the_loop, parts_replaced, without_a_step),
-    given=(wrong_arguments, scripted_in_part), data=(same_batches, passes, samples_by_name),
+    given=(wrong_arguments, scripted_in_part, two_momenta),
+    data=(same_batches, passes, samples_by_name),
     function=(the_function_uses_what_no_state_has,),
     ends=(left_alone, saves_after_finish, goes_on_after_the_end, leaves_at_versions_of_their_own))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

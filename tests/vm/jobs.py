@@ -15,6 +15,7 @@ sys.path.append(str(SYSTEM))
 import mode_cases  # pylint: disable=wrong-import-position
 
 SGD = ["--optimizer", "sgd:0.1,0.9"]
+OLD = ["--optimizer", "sgd:0.1,0"]  # where old gradients count
 BACKUP = ["-n", "5", "--policy", "backup:4"]
 LEASE_S = 5  # longer than an emulated processor stands still on a busy host
 # The cases that execute the most code. The others are alike over every network, and execute the
@@ -29,7 +30,7 @@ EXACT = {
     "bsp": (["-n", "3", "--policy", "bsp", "--commits", "40"], [], SGD),
     "backup": ([*BACKUP, "--commits", "100"], ["sleep_us=500", "4:sleep_us=8000"],
                [*SGD, "--seen", "late"]),
-    "async": (["-n", "4", "--policy", "async", "--commits", "120"], [], [*SGD, "--count", "1"]),
+    "async": (["-n", "4", "--policy", "async", "--commits", "120"], [], [*OLD, "--count", "1"]),
     "workers_own": (["-n", "3", "--policy", "bsp", "--owner", "workers", "--commits", "40"],
                     ["owner=workers", "start=0"], ["--optimizer", "none"]),
     "ranges": (["-n", "3", "--policy", "bsp", "--commits", "30"], ["ranges=7"], SGD),
@@ -38,7 +39,7 @@ EXACT = {
     "into": (["-n", "3", "--policy", "kbatchsync:4", "--commits", "30"],
              ["elems=40001", "result_type=bf16", "into=1", "keep=4"], SGD),
     "many_chunks": (["-n", "3", "--policy", "kbatchasync:4", "--chunk", "4K", "--commits", "12"],
-                    ["elems=9001"], SGD),
+                    ["elems=9001"], OLD),
 }
 
 

@@ -58,8 +58,8 @@ const struct mst_option mst_sim_table[] = {
 	  .fallback = "auto",
 	  .value = "SPEC",
 	  .help = "with --train: what is done with the mean of a commit, as musterd takes it; "
-		  "auto is " MST_OPTIMIZER_GRADIENTS ", or " MST_OPTIMIZER_DELTAS
-		  " for a policy of deltas" },
+		  "auto is sgd:lr=0.1 with the momentum 0.9, or 0 for a policy that counts old "
+		  "gradients, and " MST_OPTIMIZER_DELTAS " for a policy of deltas" },
 	{ .name = "lr-schedule",
 	  .kind = MST_OPTION_STRING,
 	  FIELD(server.lr_schedule),

@@ -18,7 +18,7 @@ from ._alike import Alike
 from ._rank import Rank, Round, Step
 from ._records import Agreement, Difference, Outcome, Part, Verdict
 from ._sampler import Sampler
-from ._watch import Watch, names_of
+from ._watch import Watch, names_of, warn_of_two_momenta
 from .worker import Busy, Error, Stale
 
 
@@ -154,6 +154,7 @@ class Sync(Rank):
         self._worker = self._open(tensors=self._layout.table(), comes_back=True, server=server,
                                   job=job, rank=rank, join_timeout=join_timeout,
                                   wait_timeout=wait_timeout, start_version=self._before)
+        warn_of_two_momenta(opt, self._worker.job.policy, self.rank, self.workers)
         self._scales = lr_scale
         self._alike = Alike(self._layout, self._wire)
         place = self._layout.place

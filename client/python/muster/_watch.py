@@ -29,6 +29,18 @@ def names_of(opt: torch.optim.Optimizer, differ: Sequence[str]) -> Tuple[str, ..
     return names
 
 
+def warn_of_two_momenta(opt: torch.optim.Optimizer, policy: str, rank: int, workers: int) -> None:
+    """Gradients on old versions move parameters as a momentum does, and that of opt adds to it."""
+    name, _, quorum = policy.partition(":")
+    most = max((g.get("momentum", 0) for g in opt.param_groups), default=0)
+    if name != "kasync" or not most or int(quorum) >= workers:
+        return
+    warnings.warn(f"rank {rank}: the optimiser has a momentum of {most:g}, and {policy} counts "
+                  "gradients on old versions, which bring a momentum of their own: both together "
+                  "may spoil what is learned. A momentum of 0 is the safe choice under kasync",
+                  RuntimeWarning, stacklevel=4)
+
+
 class Watch:
     """From its making until remove(): opt is then as it was before. If something has wrapped
     opt.step since, the wrapper of this class stays below it, and does nothing.

@@ -19,6 +19,7 @@
 #include "common/kernels/tune.h"
 #include "server/control/connections/descriptors.h"
 #include "server/control/job/budget.h"
+#include "server/control/job/momentum.h"
 #include "server/control/job/sentences.h"
 #include "server/control/job/state_directory.h"
 
@@ -90,7 +91,7 @@ static int prepare_checkpoints(struct mst_job *j, struct mst_reason *why)
 	if (rc != 0)
 		mst_reason_set(why, "cannot name checkpoints: %s", strerror(-rc));
 	else if (j->o->resume != NULL)
-		rc = mst_resume_find(&j->resume, j->o, &j->terms.optimizer, why);
+		rc = mst_resume_find(&j->resume, j->o, &j->terms, why);
 	if (rc == 0 && mst_resume_is_set(&j->resume))
 		mst_resume_policy(&j->resume, j->o, &j->terms.policy);
 	if (rc == 0 && mst_server_options_saves(j->o))
@@ -577,6 +578,7 @@ int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, struct mst_re
 		 j->plan.vector.elems, mst_type_name(j->plan.vector.type),
 		 mst_type_name(j->plan.vector.result_type),
 		 mst_owner_name((enum muster_owner)j->o->owner));
+	mst_momentum_tell(j->o, &j->terms, mst_resume_is_set(&j->resume));
 	if (mst_job_norms(j) != NULL && hello->table.tensors == 0)
 		mst_warn("job \"%s\": workers give no table of tensors, so the norms that the "
 			 "optimiser %s takes are those of the whole vector; set options.tensors",

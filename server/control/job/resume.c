@@ -15,6 +15,7 @@
 #include "common/kernels/sum.h"
 #include "server/control/job/kept.h"
 #include "server/control/job/sentences.h"
+#include "server/options/rule.h"
 
 void mst_resume_fini(struct mst_resume *r)
 {
@@ -238,8 +239,30 @@ static void advise_to_begin(struct mst_reason *why)
 		       ": fix --resume, or give --or-begin if the job is to begin with version 0");
 }
 
+/* What the options leave out of the optimiser is that of the checkpoint. The terms are read once
+ * more, because other figures of theirs follow from the optimiser. */
+static int take_optimizer(const struct mst_resume *r, const struct mst_server_options *o,
+			  struct mst_terms *terms, struct mst_reason *why)
+{
+	char before[MST_OPTIM_TEXT_LEN], after[MST_OPTIM_TEXT_LEN], now[MST_OPTIM_TEXT_LEN];
+	struct mst_server_options kept = *o;
+
+	if (o->owner == MUSTER_WORKERS_OWN)
+		return 0;
+	kept.optimizer = mst_server_options_optimizer_kept(o, r->manifest.optimizer, after);
+	mst_optimizer_text(&terms->optimizer, before);
+	int rc = mst_server_rule_check(&kept, why);
+	if (rc == 0)
+		rc = mst_terms_read(&kept, terms, why);
+	if (rc == 0 && strcmp(mst_optimizer_text(&terms->optimizer, now), before) != 0)
+		mst_info("job \"%s\": the optimiser is %s, as in the checkpoint; a new job under "
+			 "--policy %s would have %s, and --optimizer changes it",
+			 o->job, now, o->policy, before);
+	return rc;
+}
+
 int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
-		    const struct mst_optimizer *optimizer, struct mst_reason *why)
+		    struct mst_terms *terms, struct mst_reason *why)
 {
 	struct mst_checkpoint_wanted wanted = { .job = o->job, .refused = warn_refused };
 
@@ -256,7 +279,9 @@ int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 		return 0;
 	}
 	if (rc == 0)
-		rc = check_options(r, o, optimizer, why);
+		rc = take_optimizer(r, o, terms, why);
+	if (rc == 0)
+		rc = check_options(r, o, &terms->optimizer, why);
 	if (rc == 0)
 		rc = set_aside(r, o, why);
 	if (rc == 0)

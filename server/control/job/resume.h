@@ -14,6 +14,7 @@
 #include "server/core/ledger/ledger.h"
 #include "server/data/saving.h"
 #include "server/options/options.h"
+#include "server/plan/plan.h"
 
 /* Names in a checkpoint. */
 #define MST_GROUP_PARAMETERS "parameters"
@@ -26,11 +27,12 @@ struct mst_resume {
 };
 
 /* At the leader: finds the newest checkpoint of --resume that holds. Newer ones that do not are
- * logged. Blocks.
+ * logged. Blocks. @terms: in: what the options say; out: what they leave out of the optimiser is
+ * that of the checkpoint.
  * @why: a sentence.
  * Return: 0; -EINVAL: the job cannot go on from it as the options are; or -errno. */
 int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
-		    const struct mst_optimizer *optimizer, struct mst_reason *why);
+		    struct mst_terms *terms, struct mst_reason *why);
 /* At a follower: reads the manifest of the version that the leader names. Blocks. Return: as
  * mst_resume_find(). */
 int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "server/control/job/momentum.h"
 #include "server/control/job/sentences.h"
 
 /* ---- what is asked for ---- */
@@ -128,6 +129,11 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 	if (!mst_requests_event(&s->base->job.requests, &ev))
 		return false;
 	mst_info("%s asks for policy %s", c->peer, change->policy);
+	const struct mst_job *j = &s->base->job;
+	s->warning.text[0] = '\0';
+	if (mst_momentum_adds(&s->warning, j->o, &j->terms.optimizer, &mst_job_policy(j)->rule,
+			      &policy))
+		mst_warn("job \"%s\", policy %s: %s", j->o->job, change->policy, s->warning.text);
 	s->waits = true;
 	s->requester = c->id;
 	mst_job_policy_init(&s->asked, change->policy, &policy);
@@ -168,6 +174,8 @@ void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notic
 	describe(j, &s->asked, &text);
 	j->policies.next = s->asked;
 	mst_info("job \"%s\": %s", j->o->job, text.text);
+	if (s->warning.text[0] != '\0')
+		mst_reason_add(&text, "; %s", s->warning.text);
 	if (c != NULL)
 		answer(s, c, text.text);
 }

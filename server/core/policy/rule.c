@@ -459,6 +459,13 @@ uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step
 	return quorum < reachable ? quorum : reachable;
 }
 
+bool mst_rule_is_asynchronous(const struct mst_rule *rule, uint32_t workers)
+{
+	bool all = !mst_rule_repeats(rule) && rule->quorum > 0 && (uint32_t)rule->quorum >= workers;
+
+	return !rule->deltas && rule->window > 0 && !all;
+}
+
 bool mst_rule_commits_each(const struct mst_rule *rule, uint32_t workers)
 {
 	return rule->quorum > 0 ? rule->quorum == 1 : (int64_t)workers + rule->quorum <= 1;

@@ -75,6 +75,9 @@ struct mst_rule_step {
  * all that are counted and all that are missing. A step with an empty roster needs no more than
  * it has. */
 uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step *step);
+/* Do gradients on old versions count, in a job of so many workers? Not where every worker waits for
+ * every other, or where contributions are differences of parameters. */
+bool mst_rule_is_asynchronous(const struct mst_rule *rule, uint32_t workers);
 /* Is every version made of one contribution, in a job of so many workers? */
 bool mst_rule_commits_each(const struct mst_rule *rule, uint32_t workers);
 /* Does the step commit now? Never without any contribution. */

@@ -224,6 +224,79 @@ static void the_optimizer_follows_the_policy(void)
 	CU_ASSERT_FALSE(rule_of(FLAGS("-n5", "--optimizer", "add")).divide);
 }
 
+/* @kept: of the checkpoint that the job goes on from, or NULL. */
+static const char *text_of(const char *const *flag, const char *kept)
+{
+	static char text[MST_OPTIM_TEXT_LEN], before[MST_OPTIM_TEXT_LEN];
+	struct mst_optimizer optimizer = { .row = NULL };
+	struct options_case w;
+
+	CU_ASSERT_EQUAL(flags_check(&w, flag), 0);
+	if (kept != NULL)
+		w.fields.optimizer = mst_server_options_optimizer_kept(&w.fields, kept, before);
+	CU_ASSERT_EQUAL(mst_server_options_optimizer(&w.fields, &optimizer, &w.why), 0);
+	mst_options_free(&w.options);
+	return mst_optimizer_text(&optimizer, text);
+}
+
+#define WITH "sgd:lr=0.1,momentum=0.9"
+#define WITHOUT "sgd:lr=0.1,momentum=0"
+
+static void momentum_that_is_left_out_follows_the_policy(void)
+{
+	static const struct {
+		const char *policy, *text;
+	} of[] = {
+		{ "bsp", WITH },
+		{ "backup:4", WITH },
+		{ "ksync:3", WITH },
+		{ "kbatchsync:5", WITH },
+		{ "nonblocking", WITH },
+		{ "bounded:0", WITH },
+		{ "async", WITHOUT },
+		{ "bounded:2", WITHOUT },
+		{ "ssp:1", WITHOUT },
+		{ "kasync:4", WITHOUT },
+		{ "kbatchasync:5", WITHOUT },
+		{ "softsync:2", WITHOUT },
+		{ "downpour:2,2", WITHOUT },
+		/* Each waits for all. */
+		{ "kasync:5", WITH },
+		/* These change by themselves, and begin or end as bsp. */
+		{ "adasync:kasync", WITH },
+		{ "syncswitch:0.5", WITH },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++)
+		CU_ASSERT_STRING_EQUAL(
+			text_of(FLAGS("-n5", "--samples=9", "--policy", of[i].policy), NULL),
+			of[i].text);
+	CU_ASSERT_STRING_EQUAL(text_of(FLAGS("-n5", "--policy=async", "--optimizer=sgd"), NULL),
+			       WITHOUT);
+	CU_ASSERT_STRING_EQUAL(
+		text_of(FLAGS("-n5", "--policy=async", "--optimizer=sgd:momentum=0.9"), NULL),
+		WITH);
+	CU_ASSERT_PTR_NOT_NULL(
+		strstr(text_of(FLAGS("-n5", "--policy=async", "--optimizer=sgd:nesterov=1"), NULL),
+		       "momentum=0.9"));
+	CU_ASSERT_PTR_NULL(strstr(text_of(FLAGS("-n5", "--policy=async", "--optimizer=adam"), NULL),
+				  "momentum"));
+}
+
+static void what_is_left_out_goes_on_as_in_the_checkpoint(void)
+{
+	CU_ASSERT_STRING_EQUAL(text_of(FLAGS("-n5", "--policy=async"), WITH), WITH);
+	CU_ASSERT_STRING_EQUAL(text_of(FLAGS("-n5"), WITHOUT), WITHOUT);
+	CU_ASSERT_STRING_EQUAL(text_of(FLAGS("-n5"), "sgd:lr=0.3,momentum=0.5,clip=2"),
+			       "sgd:lr=0.3,momentum=0.5,clip=2");
+	CU_ASSERT_STRING_EQUAL(text_of(FLAGS("-n5", "--optimizer=sgd:lr=0.25"), WITHOUT),
+			       "sgd:lr=0.25,momentum=0");
+	/* of another row, or for another kind of contributions */
+	CU_ASSERT_STRING_EQUAL(text_of(FLAGS("-n5", "--optimizer=sgd"), "adagrad:lr=0.5"), WITH);
+	CU_ASSERT_STRING_EQUAL(text_of(FLAGS("-n5", "--policy=local:4"), WITH), "add");
+	CU_ASSERT_STRING_EQUAL(text_of(FLAGS("-n5", "--policy=async"), "no such thing"), WITHOUT);
+}
+
 static void what_becomes_of_late_gradients_may_be_said(void)
 {
 	CU_ASSERT_EQUAL(rule_of(FLAGS("-n5", "--policy=bounded:2")).late, MST_LATE_REJECT);
@@ -500,6 +573,10 @@ static CU_TestInfo cases[] = {
 	  a_papers_name_leads_to_ours_or_to_a_reason },
 	{ "an optimizer that cannot be is refused", an_optimizer_that_cannot_be_is_refused },
 	{ "the optimiser follows the policy", the_optimizer_follows_the_policy },
+	{ "a momentum that is left out follows the policy",
+	  momentum_that_is_left_out_follows_the_policy },
+	{ "what is left out goes on as in the checkpoint",
+	  what_is_left_out_goes_on_as_in_the_checkpoint },
 	{ "what becomes of late gradients may be said",
 	  what_becomes_of_late_gradients_may_be_said },
 	{ "late starts may be said", late_starts_may_be_said },
