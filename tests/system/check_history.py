@@ -4,7 +4,7 @@
 
 usage: check_history.py LOG [--group G] [--optimizer SPEC] [--weigh samples|one]
                         [--lr-scale auto|linear|none|samples:B] [--lr-schedule SPEC] [--compensate]
-                        [--clip C] [--lr-distance C] [--kills] [--seen VERDICT]
+                        [--recomputed] [--clip C] [--lr-distance C] [--kills] [--seen VERDICT]
                         [--never VERDICT] [--told N] [--count N] [--finished] [--versions N]
                         [--policy VERSION:POLICY]...
 
@@ -30,6 +30,8 @@ def check(a):
         raise history.Broken(f"nobody had the verdict {a.seen}: the case is too easy")
     if a.never:
         proof.must_not_have(history.VERDICTS.index(a.never))
+    if a.recomputed:
+        proof.must_not_be_stale_again()
     if proof.told < a.told:
         raise history.Broken(f"only {proof.told} verdicts were told, {a.told} expected")
     if proof.newest < a.versions:
@@ -63,6 +65,8 @@ def main(words=None):
     p.add_argument("--kills", action="store_true", help="workers may end badly")
     p.add_argument("--seen", choices=history.VERDICTS, help="somebody must have had it")
     p.add_argument("--never", choices=history.VERDICTS, help="nobody may have had it")
+    p.add_argument("--recomputed", action="store_true",
+                   help="what was stale must not have been stale again")
     p.add_argument("--told", type=int, default=0, help="at least so many verdicts must be told")
     p.add_argument("--count", type=int, help="contributions that each version must have")
     p.add_argument("--finished", action="store_true",

@@ -99,6 +99,14 @@ CASES = {
         ["sgd:0.1,0.9", "--count", "1", "--seen", "stale"],
         0,
     ),
+    # What was stale and is computed again counts, though the others are ten times as fast.
+    "bounded_slow": (
+        3,
+        ["--policy", "bounded:2"],
+        ["sleep_us=500", "2:sleep_us=8000", "2:rounds=12", "2:sees=stale", "2:finish=1"],
+        ["sgd:0.1,0.9", "--count", "1", "--seen", "stale", "--recomputed"],
+        0,
+    ),
     "ssp": (
         4,
         ["--policy", "ssp:2", "--commits", "100"],

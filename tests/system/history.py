@@ -582,6 +582,15 @@ class Proof:
         if count:
             raise Broken(f"{count} of {self.tickets} are {VERDICTS[verdict]}")
 
+    def must_not_be_stale_again(self):
+        """No worker has computed a gradient twice in vain."""
+        for log in self.logs:
+            verdicts = [log.pushes[ticket].verdict for ticket in sorted(log.pushes)]
+            stale = [v is not None and VERDICTS[v[0]] == "stale" for v in verdicts]
+            for at, pair in enumerate(zip(stale, stale[1:]), 1):
+                if all(pair):
+                    raise Broken(f"{log.path}: contributions {at} and {at + 1} are both stale")
+
     def __str__(self):
         gap = f", {self.lost} could not be" if self.lost else ""
         return (f"{self.checked} of {self.newest} versions recomputed to the bit{gap}; "

@@ -237,6 +237,18 @@ class Life(Sim):
 
 
 class Figures(Sim):
+    def test_who_is_slow_counts_under_bounded(self):
+        """What was stale is computed again, and is not stale again, whatever the times are"""
+        for seed in (101, 102, 103):
+            for times in (("const:20", "7:const:100"), ("uniform:18,22", "7:uniform:90,110"),
+                          ("exp:20", "7:exp:400")):
+                job = self.job("-n", 8, "--samples", 4000, "--policy", "bounded:8", "--seed", seed,
+                               *given("--delay", times))
+                slow = job["ranks"][7]
+                self.assertGreaterEqual(slow["counted"], slow["stale"] - 1, times)
+                self.assertGreater(slow["counted"], 4, times)
+                self.assertEqual(job["staleness"]["max"], 8)
+
     def test_staleness(self):
         """async: P - 1 versions on average; ssp and bounded keep their bounds"""
         async_job, bounded, ssp = self.jobs("-n", P, "--delay", "exp:20", "--samples", 20000,

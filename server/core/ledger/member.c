@@ -51,6 +51,7 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->offered = 0;
 	m->lease_until = lease_until;
 	m->told = m->judged = m->excused = 0;
+	m->rejected = m->recomputes = false;
 	m->rostered = m->owes = m->asks = m->late = m->rests = m->until_asked = m->far = false;
 	m->ask = (struct mst_lane_ask){ 0 };
 	m->given = MST_VERSION_NONE;

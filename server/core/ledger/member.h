@@ -87,6 +87,8 @@ struct mst_member {
 	bool asks;        /* the member has an ask open */
 	bool late;        /* the ask came with a contribution that was late */
 	bool rests;       /* the job goes on without the member until it returns */
+	bool rejected;    /* what was judged last is to be computed again */
+	bool recomputes;  /* it has been answered since, and what it computes is waited for */
 	bool until_asked; /* what it computes on its version grows until it is asked for */
 	bool far;         /* it is linked over a network that does not map memory */
 	uint64_t lease_until;

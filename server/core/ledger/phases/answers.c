@@ -8,6 +8,7 @@
 #include "server/core/ledger/state/late.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/recomputing.h"
 #include "server/core/ledger/state/slow.h"
 #include "server/core/ledger/state/strides.h"
 #include "server/core/ledger/state/trigger.h"
@@ -250,6 +251,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 		mst_behind_reached(m);
 	mst_changed(l, m);
 	mst_stride_answered(l, m);
+	mst_recomputing_answered(l, m);
 	mst_trigger_answered(l, m);
 }
 

@@ -7,6 +7,7 @@
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/recomputing.h"
 #include "server/core/ledger/state/strides.h"
 #include "server/core/ledger/state/trigger.h"
 #include "server/core/ledger/state/verdict.h"
@@ -176,6 +177,7 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_p
 	}
 	if (h->flags & MST_HEADER_ASK)
 		m->late = verdict == MUSTER_LATE;
+	mst_recomputing_judged(l, m, verdict);
 	regrant(l, m, h->slot);
 	if (outstays(l, m, verdict))
 		mst_life_lose(l, m, MST_EVICT_PATIENCE);
@@ -207,15 +209,21 @@ void mst_judge_full(struct mst_ledger *l, struct mst_member *m, const struct mst
  * beyond its quorum while its commit waits for a buffer. */
 bool mst_judge_next(struct mst_ledger *l)
 {
-	uint32_t rank = mst_counts_next(&l->counts, MST_STANDS_JUDGEABLE, 0);
+	const struct mst_counts *c = &l->counts;
+	uint32_t rank = mst_counts_next(c, MST_STANDS_JUDGEABLE, 0);
 
 	if (rank == MST_RANK_NONE || mst_step_due(l))
 		return false;
-	struct mst_member *m = &l->member[rank];
-	/* A copy, for the slot is granted again. */
-	struct mst_pending_header next = *mst_member_next(m, l->cfg.slots, l->cfg.shards);
-	judge(l, m, &next);
-	return true;
+	for (; rank != MST_RANK_NONE; rank = mst_counts_next(c, MST_STANDS_JUDGEABLE, rank + 1)) {
+		struct mst_member *m = &l->member[rank];
+		/* A copy, for the slot is granted again. */
+		struct mst_pending_header next = *mst_member_next(m, l->cfg.slots, l->cfg.shards);
+		if (mst_recomputing_holds(l, m, &next.header))
+			continue;
+		judge(l, m, &next);
+		return true;
+	}
+	return false;
 }
 
 void mst_judge_abandoned(struct mst_ledger *l, struct mst_member *m, uint32_t shard, uint32_t slot,

@@ -6,6 +6,7 @@
 #include "server/core/ledger/state/late.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/recomputing.h"
 #include "server/core/ledger/state/slow.h"
 #include "server/core/ledger/state/trigger.h"
 
@@ -118,6 +119,10 @@ static void judge_patience(struct mst_ledger *l)
 
 	if (!waits_for_workers(l) || l->now_ns < step_waits_until(l))
 		return;
+	if (mst_recomputing_give_up(l)) {
+		l->active_ns = l->now_ns; /* the others waited for that, and are not to blame */
+		return;
+	}
 	bool slots_count = !missing_only && somebody_has_slot_left(l);
 	l->first_count_ns = l->active_ns = l->now_ns;
 	mst_late_release_all(l);

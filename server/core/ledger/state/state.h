@@ -36,6 +36,9 @@
 #include "server/core/policy/starts.h"
 #include "server/core/stragglers/stragglers.h"
 
+/* Gradients that are computed again and waited for at a time, at most. */
+#define MST_RECOMPUTING_MAX 16u
+
 /* The checkpoint that is being written. */
 struct mst_ledger_save {
 	uint64_t version; /* MST_VERSION_NONE: none is */
@@ -140,8 +143,11 @@ struct mst_ledger {
 	/* Where the policy looks for stragglers: the gradients of the window that runs, and how
 	 * many stragglers there are. */
 	uint32_t window, stragglers;
-	bool watches;               /* the policy looked for them at the last commit */
-	bool put_to_rest;           /* some rest because they are stragglers */
+	bool watches;     /* the policy looked for them at the last commit */
+	bool put_to_rest; /* some rest because they are stragglers */
+	/* The ranks whose gradients are computed again and waited for; state/recomputing.h. Some of
+	 * them may not be waited for any more. */
+	uint32_t recomputing[MST_RECOMPUTING_MAX], recomputing_count;
 	struct mst_durations steps; /* how long the last steps took */
 	struct mst_starts starts;
 	struct mst_commit_norms norms; /* of the version that was applied last */

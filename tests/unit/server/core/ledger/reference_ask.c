@@ -157,6 +157,7 @@ static void answer(struct reference *r, struct session *s)
 	s->counted_since_answer = false;
 	s->computes = true;
 	s->answer_ns = r->moved_ns = r->now_ns;
+	again_answered(r, s);
 	trigger_answered(r, s);
 }
 

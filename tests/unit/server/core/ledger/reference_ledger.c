@@ -544,7 +544,9 @@ void reference_tick(struct reference *r, uint64_t real_ns)
 	trigger_tick(r);
 	/* A worker that would be answered now, because another one is gone, has not been waited
 	 * for. So patience is judged before settle(). */
-	if (step_patience_due(r) <= now_ns)
+	if (step_patience_due(r) <= now_ns && again_given_up(r))
+		r->moved_ns = now_ns;
+	else if (step_patience_due(r) <= now_ns)
 		evict_awaited(r, now_ns);
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		struct session *s = session_of(r, rank);

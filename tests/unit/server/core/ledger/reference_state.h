@@ -34,6 +34,8 @@ struct session {
 	struct mst_identity who;
 	bool ended;
 	bool rests;
+	bool rejected; /* its last gift was stale under a rule that has it computed again */
+	bool awaited;  /* it was answered since, and computes that gift again: others wait for it */
 
 	uint64_t linked; /* set of shards */
 	bool far;        /* what it gets is sent to it */
@@ -171,6 +173,11 @@ static inline bool still_gathers(const struct reference *r)
 struct session *session_of(const struct reference *r, uint32_t rank);
 /* Ends a session for @why, with all that follows for the job. */
 void session_end(struct reference *r, struct session *s, enum mst_evict_why why);
+/* A gift that would be rejected is computed again; what comes of that (reference_again.c). */
+void again_judged(struct reference *r, struct session *s, enum muster_verdict verdict);
+void again_answered(struct reference *r, struct session *s);
+bool again_holds(const struct reference *r, const struct session *s, const struct gift *g);
+bool again_given_up(struct reference *r);
 /* The same, if it leaves and what is to be judged next cannot come any more. */
 void end_if_mute(struct reference *r, struct session *s);
 void job_finish(struct reference *r, enum mst_finish_why why);

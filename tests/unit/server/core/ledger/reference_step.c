@@ -529,6 +529,7 @@ static void judge(struct reference *r, struct session *s, struct gift *g, uint64
 		verdict = give_verdict(r, s, g, now_ns);
 	else if (r->born && s->started && !r->finished)
 		open_step(r)->passed[s->who.rank] = true;
+	again_judged(r, s, verdict);
 	bool late = verdict == MUSTER_LATE;
 	regrant(r, s, h->slot);
 	if (was_last_hope(r, s, verdict)) {
@@ -577,7 +578,8 @@ static bool judge_next(struct reference *r)
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
 		struct session *s = session_of(r, rank);
 		if (s == NULL || s->judged >= s->gift_count ||
-		    s->gift[s->judged].shards != all_shards(r))
+		    s->gift[s->judged].shards != all_shards(r) ||
+		    again_holds(r, s, &s->gift[s->judged]))
 			continue;
 		judge(r, s, &s->gift[s->judged], r->now_ns);
 		return true;
