@@ -16,6 +16,7 @@ enum policy_number {
 	POLICY_WINDOW,
 	POLICY_BOUND,
 	POLICY_GRACE,    /* milliseconds */
+	POLICY_AGE,      /* versions, 1 or more */
 	POLICY_DEADLINE, /* milliseconds */
 	POLICY_STEPS,
 	POLICY_ALPHA,
@@ -43,7 +44,7 @@ static inline bool policy_is_paced(const struct policy_row *row)
 /* Workers may own the parameters. */
 static inline bool policy_fits_workers(const struct policy_row *row)
 {
-	return policy_waits(row) && !policy_is_paced(row);
+	return (policy_waits(row) || row->rule.by_micro) && !policy_is_paced(row);
 }
 
 #define POLICY_MS UINT64_C(1000000)
@@ -109,6 +110,15 @@ static const struct policy_row policy_rows[] = {
 	  "ssp:2",
 	  { POLICY_BOUND },
 	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_BOUND, .bound = 2 } },
+	{ "nonblocking:MS,AGE",
+	  "nonblocking:5,3",
+	  { POLICY_GRACE, POLICY_AGE },
+	  { .window = 3,
+	    .late = MST_LATE_REJECT,
+	    .release = MST_RELEASE_PUSH,
+	    .trigger = MST_TRIGGER_FULL,
+	    .grace_ns = 5 * POLICY_MS,
+	    .by_micro = true } },
 	{ "easgd",
 	  "easgd:3,0.25",
 	  { POLICY_STEPS, POLICY_ALPHA },

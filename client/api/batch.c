@@ -37,12 +37,17 @@ static int check_progress(struct muster *m, const struct progress *p,
 		m->session.job.rank, p->calls, c->weight, took_s);
 }
 
-/* Does the contribution end with its batch? Under a rule that asks for contributions the next batch
- * goes on in the same one. Nobody asks in a session that has ended, and where the control
- * connection is cut off, the links alone tell that it has. So they are looked at between two
- * batches, and muster_check() says what has come of it. */
+/* Does the contribution end here? Under a rule by micro-batches it does with each of them, which is
+ * a part of its batch unless that ends, too. Else it does with its batch. Under a rule that asks
+ * for contributions the next batch goes on in the same one. Nobody asks in a session that has
+ * ended, and where the control connection is cut off, the links alone tell that it has. So they are
+ * looked at between two batches, and muster_check() says what has come of it. */
 static bool ends(struct muster *m, struct progress *p, struct muster_contribution *c)
 {
+	if (m->worker.held.by_micro && !c->full && c->weight > p->weight)
+		c->part = true;
+	if (c->part)
+		return true;
 	if (!c->full || !m->worker.held.until_asked)
 		return c->full;
 	c->full = false;

@@ -124,7 +124,7 @@ static bool fits_ask(const struct mst_worker *w, const struct mst_lane_answer *a
 }
 
 /* May this worker have the pace of the record? Under a pace it steps on a copy of parameters that
- * the servers own, and ends its batches itself. */
+ * the servers own, and ends its batches itself. A micro-batch is not contributed in two ways. */
 static bool fits_pace(const struct mst_worker *w, const struct mst_lane_record *r)
 {
 	bool paced = r->local_steps > 0 || r->push_every > 0;
@@ -133,7 +133,8 @@ static bool fits_pace(const struct mst_worker *w, const struct mst_lane_record *
 	       (r->local_steps == 0 || r->push_every == 0) &&
 	       (r->push_every == 0) == (r->fetch_every == 0) &&
 	       (r->flags & ~MST_RECORD_UNTIL_ASKED) == 0 &&
-	       !(paced && (r->flags != 0 || w->cfg.in_order));
+	       !(paced && (r->flags != 0 || w->cfg.in_order)) &&
+	       !(r->by_micro != 0 && (paced || r->flags != 0));
 }
 
 static void take_record(struct mst_held *held, const struct mst_lane_record *r)
@@ -142,6 +143,7 @@ static void take_record(struct mst_held *held, const struct mst_lane_record *r)
 	held->lr_scale = r->lr_scale;
 	held->window = r->window;
 	held->until_asked = (r->flags & MST_RECORD_UNTIL_ASKED) != 0;
+	held->by_micro = r->by_micro != 0;
 	held->pace = (struct mst_pace){ .local_steps = r->local_steps,
 					.push_every = r->push_every,
 					.fetch_every = r->fetch_every,

@@ -76,6 +76,7 @@ static void give_version(struct mst_worker *w, struct muster_outcome *out)
 		.local_steps = w->held.pace.local_steps,
 		.push_every = w->held.pace.push_every,
 		.fetch_every = w->held.pace.fetch_every,
+		.by_micro = w->held.by_micro,
 	};
 	w->given = w->held.version;
 	if (w->ask == MST_ASK_ANSWERED)

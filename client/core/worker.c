@@ -238,7 +238,8 @@ bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range
 static uint32_t flags_of(const struct mst_worker *w, const struct muster_contribution *c)
 {
 	return (c->full ? MST_HEADER_FULL : 0) | (c->sum ? MST_HEADER_SUM : 0) |
-	       (c->has_loss ? MST_HEADER_LOSS : 0) | (is_outside(w) ? MST_HEADER_EMPTY : 0) |
+	       (c->part && !c->full ? MST_HEADER_PART : 0) | (c->has_loss ? MST_HEADER_LOSS : 0) |
+	       (is_outside(w) ? MST_HEADER_EMPTY : 0) |
 	       (w->cfg.norms && !is_outside(w) ? MST_HEADER_NORM : 0);
 }
 

@@ -66,6 +66,7 @@ struct mst_held {
 	/* What the worker needs of the rule for the step that this version opens. */
 	uint32_t window;
 	bool until_asked; /* contributions grow until they are asked for */
+	bool by_micro;    /* every micro-batch is a contribution */
 	struct mst_pace pace;
 	uint32_t share_count;
 	struct muster_share *share; /* [workers] */

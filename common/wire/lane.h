@@ -102,6 +102,7 @@ static inline bool mst_hint_wants(uint64_t word)
 #define MST_HEADER_CLIPPED 64u  /* the factor `clip` is given; else it is 1 */
 #define MST_HEADER_NORM 128u    /* the norm is given; else its field has no meaning */
 #define MST_HEADER_CHECKED 256u /* the checksum is given; else its field has no meaning */
+#define MST_HEADER_PART 512u    /* a micro-batch, whose batch goes on in the next contribution */
 
 struct mst_lane_ask {
 	uint64_t number; /* from 1 in each session */
@@ -199,8 +200,9 @@ struct mst_lane_record {
 	uint32_t window;
 	uint32_t flags;
 	uint32_t share_count;
-	uint32_t size; /* MST_RECORD_SIZE */
-	uint8_t reserved[36];
+	uint32_t size;     /* MST_RECORD_SIZE */
+	uint32_t by_micro; /* not 0: every micro-batch is a contribution */
+	uint8_t reserved[32];
 	struct mst_lane_share share[];
 };
 #define MST_RECORD_SIZE ((uint32_t)offsetof(struct mst_lane_record, reserved))

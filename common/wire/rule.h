@@ -50,7 +50,12 @@ struct mst_rule {
 	/* After the trigger all others are advised to hand in what they have, and the step commits
 	 * when they have, or have passed. Else it commits with what is there. */
 	bool collect;
-	uint64_t grace_ns; /* collect: how long that may take; 0: until all have handed in */
+	/* collect, by_micro: how long a commit may wait after the trigger; 0: as it takes */
+	uint64_t grace_ns;
+	/* Each micro-batch is a contribution, which its worker hands over when it is finished.
+	 * After the trigger the commit is held while a micro-batch at hand would be older than the
+	 * window after it; nobody else waits meanwhile. */
+	bool by_micro;
 	/* When a worker whose contribution was late starts again, where others wait for commits. */
 	enum mst_late_start late_start;
 	enum mst_weigh weigh; /* base weight of a contribution: ONE or SAMPLES; see factor.h */

@@ -177,6 +177,8 @@ struct muster_contribution {
 	                * nonblocking all other workers are asked to hand in what they have */
 	bool keep;     /* the worker goes on reading the result: this push does not ask, and its
 	                * verdict comes with the first wait that asks after it */
+	bool part;     /* a micro-batch, whose batch goes on in the next contribution: see by_micro
+	                * of struct muster_orders; with `full`, and elsewhere, it says nothing */
 };
 /* clang-format off */
 #define MUSTER_CONTRIBUTION { .size = sizeof(struct muster_contribution) }
@@ -208,6 +210,10 @@ struct muster_orders {
 	 *                  parameters after every F batches (downpour). */
 	double alpha;
 	uint32_t local_steps, push_every, fetch_every;
+	/* nonblocking:MS,AGE: every micro-batch is to be pushed when it is finished, with `part`
+	 * set while its batch goes on, and with `full` at the end of it. A loop that pushes whole
+	 * batches need not look at this: each of them makes a version. */
+	bool by_micro;
 };
 
 /* What became of a push, and the version to go on with. Start from MUSTER_OUTCOME, which sets
@@ -651,9 +657,10 @@ void *muster_parameters(struct muster *m);
  * become full within the job's patience + lease.
  * Under nonblocking a batch may be pushed before it is full, because another worker's was.
  * compute() then goes on with the rest of it in the next contribution, whose weight begins at 0
- * again. Under anytime contributions grow until the servers ask for them, whatever batches end
- * meanwhile. Under local, easgd and downpour the gradient that compute() gets is not the buffer
- * that is pushed.
+ * again. Under nonblocking:MS,AGE each micro-batch is pushed when it is finished, so that compute()
+ * begins each of them with the weight 0, and sets full in the last one of its batch. Under anytime
+ * contributions grow until the servers ask for them, whatever batches end meanwhile. Under local,
+ * easgd and downpour the gradient that compute() gets is not the buffer that is pushed.
  * Call it again after any error but those that end the session: it goes on where it was, but begins
  * the batch anew whose hook has failed.
  * Return: 0 finished; what a hook returned; -EDOM a batch was given up because it is not finite,

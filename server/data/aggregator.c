@@ -564,6 +564,7 @@ static void answer(struct mst_aggregator *a, struct mst_session *session,
 	task.answer.pace = record->pace;
 	task.answer.window = record->window;
 	task.answer.until_asked = record->until_asked;
+	task.answer.by_micro = record->by_micro;
 	task.answer.answer = (struct mst_lane_answer){ .number = d->answer.number,
 						       .version = d->answer.version,
 						       .newest = d->answer.newest,

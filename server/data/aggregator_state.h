@@ -102,7 +102,7 @@ struct mst_task {
 			/* Parts of the record, as it was when the answer was decided. */
 			struct mst_pace pace;
 			uint32_t window;
-			bool until_asked;
+			bool until_asked, by_micro;
 			struct mst_lane_answer answer;
 		} answer;
 	};

@@ -250,6 +250,7 @@ static size_t record_encode(const struct mst_task *task, struct mst_lane_record 
 		.window = task->answer.window,
 		.flags = task->answer.until_asked ? MST_RECORD_UNTIL_ASKED : 0,
 		.size = MST_RECORD_SIZE,
+		.by_micro = task->answer.by_micro,
 	};
 	if (nothing)
 		return sizeof(*out);

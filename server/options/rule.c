@@ -291,6 +291,7 @@ int mst_server_rule_check(const struct mst_server_options *o, struct mst_reason 
 		.owner = (enum muster_owner)o->owner,
 		.workers = o->workers,
 		.slots = o->slots != 0 ? o->slots : mst_policy_slots(&policy, o->workers),
+		.history = o->history,
 		.samples_max = o->samples,
 		.plain_step = o->owner == MUSTER_SERVERS_OWN && mst_optimizer_is_plain(&optimizer),
 		.norms = true, /* a policy that the job starts with has them told */

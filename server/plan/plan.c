@@ -148,7 +148,7 @@ uint32_t mst_plan_quorum_max(const struct mst_plan *leader)
 {
 	const struct mst_ledger_cfg *l = &leader->server.ledger;
 	uint32_t slots = l->workers * l->slots;
-	uint32_t planned = leader->repeats && l->rule.quorum > 0 ? (uint32_t)l->rule.quorum : 0;
+	uint32_t planned = mst_rule_planned(&l->rule, l->workers);
 
 	return planned > slots ? planned : slots;
 }
@@ -206,7 +206,7 @@ static uint32_t partials_of(const struct mst_plan_cfg *cfg)
 {
 	const struct mst_server_options *o = cfg->options;
 	const struct mst_rule *rule = &cfg->terms->policy.rule;
-	uint32_t half = rule->quorum > 1 ? (uint32_t)rule->quorum / 2 : 0;
+	uint32_t half = mst_rule_planned(rule, o->workers) / 2;
 
 	if (mst_rule_repeats(rule))
 		return half < o->workers ? half : o->workers;

@@ -85,7 +85,10 @@ static void counted(const struct mst_decision *d)
 			     item->seq, item->rank, d->count.repeats ? "" : "not ");
 	s->clock++;
 	enter(item);
-	if (item->full)
+	obs_measure(s, item);
+	if (obs.rule.by_micro)
+		obs_counted_micro(s);
+	else if (item->full)
 		obs_counted_full();
 }
 
@@ -141,6 +144,7 @@ static void judged(const struct mst_decision *d)
 			     ", but was %scounted",
 			     item->seq, s->rank, obs_verdict_name(verdict), d->verdict.counted_in,
 			     item->counted ? "" : "not ");
+	obs_measure(s, item);
 	check_reason(s, item, verdict);
 	s->outlier |= verdict == MUSTER_OUTLIER;
 	item->verdict = verdict;

@@ -121,8 +121,8 @@ void expect_weigh(struct expect_item *item, const struct mst_rule *rule)
 {
 	uint64_t staleness = item->version - 1 - item->tag;
 	double factor = rule->compensate && staleness > 1 ? 1.0 / (double)staleness : 1.0;
-	bool alone = rule->quorum == 1 ||
-		     (rule->quorum <= 0 && (int64_t)expected.plan->workers <= 1 - rule->quorum);
+	bool alone = rule->quorum == 1 || (rule->quorum <= 0 && !rule->by_micro &&
+					   (int64_t)expected.plan->workers <= 1 - rule->quorum);
 	bool by_samples = rule->weigh == MST_WEIGH_SAMPLES && rule->divide && !alone;
 
 	item->base = by_samples ? item->samples : 1.0;
@@ -494,6 +494,19 @@ static double base_of(struct expect_item *const *items, uint32_t count, uint32_t
 	return base;
 }
 
+static uint32_t ranks_of(struct expect_item *const *items, uint32_t count)
+{
+	uint32_t ranks = 0;
+
+	for (uint32_t rank = 0; rank < expected.plan->workers; rank++) {
+		uint32_t k = 0;
+		while (k < count && items[k]->rank != rank)
+			k++;
+		ranks += k < count;
+	}
+	return ranks;
+}
+
 static double scale_of(struct expect_item *const *items, uint32_t count,
 		       const struct mst_rule *rule)
 {
@@ -503,7 +516,8 @@ static double scale_of(struct expect_item *const *items, uint32_t count,
 		samples += items[k]->samples;
 	if (rule->batch > 0)
 		return samples / (rule->batch * expected.plan->workers);
-	return rule->linear ? (double)count / expected.plan->workers : 1.0;
+	uint32_t parts = rule->by_micro ? ranks_of(items, count) : count;
+	return rule->linear ? (double)parts / expected.plan->workers : 1.0;
 }
 
 const char *expect_commit(uint64_t version, struct expect_item *const *items, uint32_t count,

@@ -14,6 +14,7 @@ struct expect_item {
 	double samples;
 	bool is_sum, empty, spoiled; /* spoiled: its owner writes over it */
 	bool full, asks;             /* it ends a batch; it is an ask, too */
+	bool part, measured;         /* its batch goes on; and has been measured with it */
 	bool pass, passed;           /* it is no contribution; and has been judged */
 	enum muster_verdict verdict;
 	bool counted, told;

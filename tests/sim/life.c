@@ -318,11 +318,15 @@ static int wait_for_all(struct sim_worker *w, struct muster_outcome *out)
 static int push(struct sim_worker *w, bool full, bool *keep)
 {
 	const struct muster_orders *pace = &w->pace;
+	/* it hands over micro-batches, or whole batches, as if it did not know that it might */
+	bool part = pace->by_micro && w->manners->pieces > 1 &&
+		    ++w->batches % w->manners->pieces != 0;
 	struct muster_contribution c = { .size = sizeof(c),
 					 .weight = (double)sim_between(1, 1000),
 					 .loss = 1,
 					 .has_loss = true,
-					 .full = full,
+					 .full = full && !part,
+					 .part = part,
 					 .sum = chance(w->manners->sum_chance),
 					 .keep = chance(w->manners->keep_chance) };
 	/* Elastic averaging and Downpour ask when they fetch; local steps at each push. */

@@ -195,6 +195,7 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 				      .empty = (h->flags & (MST_HEADER_EMPTY | MST_HEADER_PASS)) !=
 					       0,
 				      .full = (h->flags & MST_HEADER_FULL) != 0,
+				      .part = (h->flags & MST_HEADER_PART) != 0,
 				      .asks = (h->flags & MST_HEADER_ASK) != 0,
 				      .pass = (h->flags & MST_HEADER_PASS) != 0,
 				      .slot = h->slot,

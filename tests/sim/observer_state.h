@@ -3,6 +3,7 @@
 #ifndef MST_TESTS_SIM_OBSERVER_STATE_H
 #define MST_TESTS_SIM_OBSERVER_STATE_H
 
+#include "server/core/policy/rule.h"
 #include "tests/sim/expect.h"
 #include "tests/sim/observer.h"
 
@@ -54,9 +55,10 @@ struct obs_session {
 	uint32_t unlinked;     /* servers whose link with it is gone */
 	bool rostered, passed; /* of the open step */
 	bool rests, has_rested;
-	bool asks;          /* an ask of it is open */
-	bool late;          /* it came with a contribution that was late to the open step */
-	uint64_t clock;     /* counted, since clocks began */
+	bool asks;                /* an ask of it is open */
+	bool late;                /* it came with a contribution that was late to the open step */
+	double batch, last_batch; /* samples of the batch at hand so far, and of the one before */
+	uint64_t clock;           /* counted, since clocks began */
 	uint64_t given;     /* the version that it was last answered with; what it computes ... */
 	bool grows;         /* ... grows until it is asked for */
 	bool wanted;        /* it was last advised to hand in ... */
@@ -90,7 +92,7 @@ struct obs_state {
 	bool ever_behind;    /* one has ended because it was too slow */
 	enum mst_finish_why why;
 	/* Counted, and not yet committed; in order. */
-	struct expect_item *open[SIM_WORKERS_MAX * MST_SLOTS_MAX * 4];
+	struct expect_item *open[SIM_WORKERS_MAX * (MST_MICRO_MAX + MST_SLOTS_MAX)];
 	uint32_t open_count;
 	uint64_t first_count_ns; /* of the open step */
 
@@ -116,6 +118,8 @@ struct obs_state {
 	uint64_t now_ns; /* that the ledger was told last */
 	uint64_t opened_ns, first_count_at_ns, collecting_ns;
 	bool collecting;      /* all are asked to hand in */
+	bool full;            /* under a rule by micro-batches: one has handed over a batch ... */
+	uint64_t full_ns;     /* ... then */
 	uint32_t early_voids; /* how often all have passed for no reason */
 
 	bool far[SIM_WORKERS_MAX]; /* by rank: the newest link with the leader */
@@ -177,6 +181,10 @@ void obs_rested(const struct mst_decision *d);
 void obs_policy(void);
 void obs_advised(const struct mst_decision *d);
 void obs_counted_full(void);
+/* A contribution of a session is judged: its batch is measured, once. */
+void obs_measure(struct obs_session *s, struct expect_item *item);
+/* The contribution has been counted under a rule by micro-batches. */
+void obs_counted_micro(const struct obs_session *s);
 void obs_check_quorum(void);
 void obs_check_timer(void);
 void obs_goes_on(const struct mst_decision *d, const struct mst_record *record);

@@ -94,12 +94,28 @@ static void draw_mode(struct sim_plan *p)
 		return;
 	for (size_t i = 0; i < POLICY_ROWS; i++) {
 		const struct policy_row *row = &policy_rows[i];
-		if (!is_plain(row) && (p->owner != MUSTER_WORKERS_OWN || policy_fits_workers(row)))
+		if (!is_plain(row) && !row->rule.by_micro &&
+		    (p->owner != MUSTER_WORKERS_OWN || policy_fits_workers(row)))
 			all[count++] = row;
 	}
 	const struct policy_row *row = all[below(&r, count)];
 	write_policy(&r, p, row, p->policy, sizeof(p->policy));
 	p->deltas = row->rule.deltas;
+}
+
+/* Micro-batches that are contributions, of an age that every history has room for. From a source of
+ * its own, likewise. */
+static void draw_micro(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6d6963726f));
+	if (!chance(&r, 0.08))
+		return;
+	double grace_ms = chance(&r, 0.4) ? 0 : (double)between(&r, 50, 5000) / 1000;
+	(void)snprintf(p->policy, sizeof(p->policy), "nonblocking:%.3f,%u", grace_ms,
+		       (unsigned)between(&r, 1, 2));
+	p->deltas = false;
 }
 
 /* When late workers start again: auto in most worlds, as a job does. */
@@ -204,6 +220,7 @@ static void draw_job(struct mst_rand *r, struct sim_plan *p)
 	p->result_type = MUSTER_F32;
 	draw_policy(r, p);
 	draw_mode(p);
+	draw_micro(p);
 	draw_optimizer(r, p);
 	draw_batch(p);
 	draw_late_start(p);
@@ -327,7 +344,7 @@ static bool may_follow(const struct sim_plan *p, const struct policy_row *row)
 	uint32_t slots = p->slots != 0 ? p->slots : mst_rule_slots(&p->rule);
 
 	return row->rule.deltas == p->deltas && row->rule.quorum >= 0 &&
-	       sim_plan_allows(p, &row->rule) &&
+	       sim_plan_allows(p, &row->rule) && (!row->rule.by_micro || p->rule.by_micro) &&
 	       (p->owner != MUSTER_WORKERS_OWN || policy_fits_workers(row)) &&
 	       mst_rule_slots(&row->rule) <= slots;
 }
@@ -343,7 +360,9 @@ static void draw_change_of_policy(struct mst_rand *r, struct sim_plan *p)
 			all[count++] = &policy_rows[i];
 	}
 	row = all[below(r, count)];
-	if (mst_rule_slots(&row->rule) > 1)
+	if (row->rule.by_micro)
+		(void)snprintf(f.policy, sizeof(f.policy), "nonblocking:1,2");
+	else if (mst_rule_slots(&row->rule) > 1)
 		(void)snprintf(f.policy, sizeof(f.policy), "%.*s:2", (int)strcspn(row->name, ":"),
 			       row->name);
 	else

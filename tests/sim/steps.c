@@ -72,6 +72,8 @@ static uint32_t needed(const struct obs_view *v)
 	uint32_t reachable = obs.open_count + v->missing;
 	int32_t quorum = obs.rule.quorum;
 
+	if (obs.rule.by_micro)
+		return v->roster > 0 ? MST_MICRO_MAX * obs.plan->workers : obs.open_count;
 	if (quorum > 0 && obs_repeats())
 		return v->roster > 0 ? (uint32_t)quorum : obs.open_count;
 	if (quorum > 0)
@@ -82,9 +84,32 @@ static uint32_t needed(const struct obs_view *v)
 	return least(v->roster > spare ? v->roster - spare : 1, reachable);
 }
 
+/* For how long a commit may be held for a micro-batch that would be too old. */
+static uint64_t held_most_ns(void)
+{
+	uint64_t grace_ns = obs.rule.grace_ns, patience_ns = obs.plan->patience_ns;
+
+	return grace_ns > 0 && grace_ns < patience_ns ? grace_ns : patience_ns;
+}
+
+/* Is a micro-batch at hand that would be too old after the commit? @surely: its worker asks for
+ * nothing. Else it may also be one that has been put, and that the ledger does not know yet. */
+static bool is_at_hand(bool surely)
+{
+	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
+		bool computes = !s->asks || (!surely && s->judged != s->headers);
+		if (s->live && s->started && s->rostered && computes &&
+		    obs.commits + 1 - s->given > obs.rule.window)
+			return true;
+	}
+	return false;
+}
+
 /* When a timer ends the step; MST_NEVER: none does. Before that time a step has its quorum. */
 static uint64_t overdue_at(void)
 {
+	if (obs.rule.by_micro)
+		return obs.full ? obs.full_ns + held_most_ns() : MST_NEVER;
 	if (obs.rule.trigger == MST_TRIGGER_DEADLINE && !obs.rule.collect)
 		return obs.opened_ns + obs.rule.deadline_ns;
 	if (obs.collecting && obs.rule.grace_ns > 0)
@@ -106,7 +131,7 @@ static void open_step(void)
 		s->passed = s->late = false;
 	roster_new();
 	obs.opened_ns = obs.now_ns;
-	obs.collecting = obs.lowered = false;
+	obs.collecting = obs.lowered = obs.full = false;
 	obs.early_voids = 0;
 	obs.step_rule[obs.commits] = obs.rule;
 	obs.roster = view_now().roster;
@@ -230,7 +255,7 @@ static void of_session(struct obs_session *s, const struct mst_ledger_event *ev)
 static void stops(void)
 {
 	struct obs_view v = view_now();
-	bool over = obs.now_ns >= overdue_at();
+	bool over = obs.now_ns >= overdue_at() || (obs.rule.by_micro && obs.full);
 	bool due = obs.started && obs.open_count > 0 && (over || obs.open_count >= needed(&v));
 
 	if (!obs.stops)
@@ -391,7 +416,7 @@ static void check_pace(const struct mst_decision *d, const struct mst_record *r)
 	if (r == NULL || d->answer.version > obs.commits)
 		return;
 	if (r->window != rule->window || r->until_asked != is_until_asked(rule) ||
-	    !is_same_pace(&r->pace, &rule->pace))
+	    r->by_micro != rule->by_micro || !is_same_pace(&r->pace, &rule->pace))
 		obs_violated("rank %" PRIu32 " is given version %" PRIu64
 			     " with the window or the pace of another rule",
 			     d->who.rank, d->answer.version);
@@ -403,7 +428,8 @@ void obs_orders(const struct obs_worker *w, const struct muster_outcome *out)
 	struct mst_pace told = { o->local_steps, o->push_every, o->fetch_every, o->alpha };
 
 	if (out->fresh && out->version <= obs.commits &&
-	    !is_same_pace(&told, &obs.step_rule[out->version].pace))
+	    (!is_same_pace(&told, &obs.step_rule[out->version].pace) ||
+	     o->by_micro != obs.step_rule[out->version].by_micro))
 		obs_violated("rank %" PRIu32 " is told another pace with version %" PRIu64
 			     " than its rule has",
 			     w->rank, out->version);
@@ -457,6 +483,31 @@ void obs_counted_full(void)
 		collect();
 }
 
+void obs_measure(struct obs_session *s, struct expect_item *item)
+{
+	if (item->measured || item->pass)
+		return;
+	item->measured = true;
+	s->batch += item->samples;
+	if (item->part)
+		return;
+	s->last_batch = s->batch;
+	s->batch = 0;
+}
+
+/* The step is over when one rank has handed over a batch within it. */
+void obs_counted_micro(const struct obs_session *s)
+{
+	double samples = 0;
+
+	for (uint32_t i = 0; i < obs.open_count; i++)
+		samples += obs.open[i]->rank == s->rank ? obs.open[i]->samples : 0;
+	if (obs.full || s->last_batch == 0 || samples < s->last_batch)
+		return;
+	obs.full = true;
+	obs.full_ns = obs.now_ns;
+}
+
 static void check_all_asked(void)
 {
 	for (const struct obs_session *s = obs.sessions; s != NULL && obs.collecting; s = s->next) {
@@ -499,6 +550,13 @@ void obs_check_quorum(void)
 			     count, quorum);
 	if (!is_running() || !is_lawful() || obs.now_ns >= overdue_at())
 		return;
+	if (obs.rule.by_micro && obs.full && count < needed(&v)) {
+		if (is_at_hand(true))
+			obs_violated("version %" PRIu64
+				     " is committed, and a micro-batch at hand is too old",
+				     obs.commits + 1);
+		return;
+	}
 	if (count < needed(&v))
 		obs_violated("version %" PRIu64 " is committed by %" PRIu32 " of %" PRIu32,
 			     obs.commits + 1, count, needed(&v));
@@ -618,6 +676,7 @@ void obs_settled(void)
 		obs_violated("version %" PRIu64 " wants %" PRId32 " of %" PRIu32 " live workers",
 			     obs.commits + 1, obs.rule.quorum, obs.roster);
 	bool due = obs.open_count > 0 && obs.open_count >= needed(&v);
+	due |= obs.rule.by_micro && obs.full && !is_at_hand(false);
 	/* A distance is one of versions that are made. */
 	bool waits = obs.plan->distance > 0 && obs.applied != obs.commits;
 	if (due && !obs_shards_copy() && !waits)

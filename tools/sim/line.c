@@ -371,8 +371,7 @@ static int check_switch(const struct mst_sim_line *line, const struct mst_sim_cf
 	const struct mst_rule *first = &job->ledger.rule;
 	const struct mst_rule *from = i > 0 ? &line->switches.at[i - 1].rule : first;
 	struct mst_rule_context ctx = context(job, line->options.server.force);
-	uint32_t planned = mst_rule_repeats(first) && first->quorum > 0 ? (uint32_t)first->quorum
-									: 0;
+	uint32_t planned = mst_rule_planned(first, job->ledger.workers);
 
 	ctx.quorum_max = job->ledger.workers * job->ledger.slots;
 	if (ctx.quorum_max < planned)

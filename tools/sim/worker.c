@@ -47,6 +47,14 @@ uint64_t mst_sim_batch_end_ns(const struct mst_sim_batch *b)
 	return b->length_ns < MST_NEVER / 2 - b->begin_ns ? b->begin_ns + b->length_ns : MST_NEVER;
 }
 
+uint64_t mst_sim_batch_next_ns(const struct mst_sim_batch *b)
+{
+	struct mst_sim_batch next = *b;
+
+	next.length_ns = time_of(b, b->taken + 1);
+	return mst_sim_batch_end_ns(&next);
+}
+
 uint64_t mst_sim_batch_bound_ns(const struct mst_sim_batch *b, uint64_t now_ns)
 {
 	uint32_t count = finished(b, now_ns);
@@ -223,8 +231,9 @@ static void heed(struct mst_sim_worker *w, uint64_t now_ns)
 {
 	if (w->state != MST_SIM_COMPUTING)
 		return;
-	w->wake_ns = is_asked(w) ? mst_sim_batch_bound_ns(&w->batch, now_ns)
-				 : mst_sim_batch_end_ns(&w->batch);
+	w->wake_ns = is_asked(w)          ? mst_sim_batch_bound_ns(&w->batch, now_ns)
+		     : w->orders.by_micro ? mst_sim_batch_next_ns(&w->batch)
+					  : mst_sim_batch_end_ns(&w->batch);
 	if (w->version >= w->hint)
 		return;
 	uint64_t look_ns = next_look(w, now_ns);
@@ -246,7 +255,8 @@ void mst_sim_worker_compute(struct mst_sim_worker *w, uint64_t now_ns)
 /* Pushes what is finished; if that ends the batch, the contribution is full. */
 static void hand_in(struct mst_sim_worker *w, struct mst_sim_act *act)
 {
-	uint32_t ends = w->batch.open || w->orders.until_asked ? 0 : MST_HEADER_FULL;
+	uint32_t goes_on = w->orders.by_micro ? MST_HEADER_PART : 0;
+	uint32_t ends = w->batch.open || w->orders.until_asked ? goes_on : MST_HEADER_FULL;
 
 	w->tag = w->version;
 	mst_sim_worker_push(w, MST_HEADER_ASK | (w->micro > 0 ? ends : MST_HEADER_PASS), act);
@@ -256,7 +266,7 @@ static void hand_in(struct mst_sim_worker *w, struct mst_sim_act *act)
 static void come_to_bound(struct mst_sim_worker *w, uint64_t now_ns, struct mst_sim_act *act)
 {
 	w->micro += mst_sim_batch_take(&w->batch, now_ns, &w->spent_ns);
-	if (is_asked(w))
+	if (is_asked(w) || w->orders.by_micro)
 		hand_in(w, act);
 	else if (w->batch.open || w->orders.until_asked)
 		mst_sim_worker_compute(w, now_ns);

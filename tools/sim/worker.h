@@ -7,6 +7,7 @@
  *   finished, at the end of the micro-batch at hand, and goes on with the rest of its batch when it
  *   is answered; it passes if it has nothing. Under a rule that waits for being asked, a
  *   contribution goes on over the ends of batches.
+ * - Under a rule by micro-batches it pushes each of them when it is finished.
  * - Under a rule with a pace it makes several batches between two exchanges, some of which do not
  *   have it wait (paced.h).
  * - Under a rule that preempts it looks at the hint a few times in each batch, and gives up what
@@ -40,6 +41,8 @@ struct mst_sim_batch {
 void mst_sim_batch_begin(struct mst_sim_batch *b, uint64_t length_ns, uint64_t now_ns);
 /* When all of it will be finished; MST_NEVER: later than there is time. */
 uint64_t mst_sim_batch_end_ns(const struct mst_sim_batch *b);
+/* When the next micro-batch that is not taken will be finished, as above; the batch is open. */
+uint64_t mst_sim_batch_next_ns(const struct mst_sim_batch *b);
 /* The first time from @now_ns on at which no micro-batch is half done; not after the end. */
 uint64_t mst_sim_batch_bound_ns(const struct mst_sim_batch *b, uint64_t now_ns);
 /* The time spent on what is not taken. */
@@ -62,6 +65,7 @@ enum mst_sim_worker_state {
 struct mst_sim_orders {
 	struct mst_pace pace;
 	bool until_asked; /* contributions grow until they are asked for */
+	bool by_micro;    /* every micro-batch is a contribution */
 };
 
 /* What a worker does next after it has got an answer. */

@@ -237,8 +237,9 @@ static void give_orders(struct mst_sim_world *w, const struct mst_decision *d)
 	const struct mst_record *r = record_of(w, d->answer.version);
 
 	if (to->who.incarnation == d->who.incarnation)
-		to->next = r != NULL ? (struct mst_sim_orders){ r->pace, r->until_asked }
-				     : (struct mst_sim_orders){ .until_asked = false };
+		to->next = r != NULL
+				   ? (struct mst_sim_orders){ r->pace, r->until_asked, r->by_micro }
+				   : (struct mst_sim_orders){ .until_asked = false };
 }
 
 /* One server reports the whole sum. */

@@ -27,7 +27,7 @@ class Options(c.Structure):
 class Contribution(c.Structure):
     _fields_ = [("size", c.c_size_t), ("weight", c.c_double), ("loss", c.c_double),
                 ("has_loss", c.c_bool), ("sum", c.c_bool), ("full", c.c_bool),
-                ("keep", c.c_bool)]
+                ("keep", c.c_bool), ("part", c.c_bool)]
 
 
 class Share(c.Structure):
@@ -36,7 +36,7 @@ class Share(c.Structure):
 
 class Orders(c.Structure):
     _fields_ = [("lr_scale", c.c_double), ("alpha", c.c_double), ("local_steps", c.c_uint32),
-                ("push_every", c.c_uint32), ("fetch_every", c.c_uint32)]
+                ("push_every", c.c_uint32), ("fetch_every", c.c_uint32), ("by_micro", c.c_bool)]
 
 
 class Outcome(c.Structure):

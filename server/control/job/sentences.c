@@ -331,6 +331,19 @@ static void when_it_commits(struct mst_reason *out, const struct mst_rule *rule,
 			       "commits after %" PRIu32 " of %" PRIu32
 			       ", or after %g ms with those who are there",
 			       needed, workers, deadline_ms);
+	else if (rule->by_micro && rule->grace_ns > 0)
+		mst_reason_set(
+			out,
+			"commits when one of %" PRIu32
+			" has handed over a batch, at most %g ms later if a micro-batch would "
+			"be more than %" PRIu32 " versions old after it",
+			workers, (double)rule->grace_ns / (double)MST_MS, rule->window);
+	else if (rule->by_micro)
+		mst_reason_set(out,
+			       "commits when one of %" PRIu32
+			       " has handed over a batch, and no micro-batch would be more than "
+			       "%" PRIu32 " versions old after it",
+			       workers, rule->window);
 	else if (rule->trigger == MST_TRIGGER_FULL && rule->grace_ns > 0)
 		mst_reason_set(out,
 			       "commits when one of %" PRIu32

@@ -30,6 +30,7 @@ static int check(const struct mst_job *j, const struct mst_policy_change *change
 		.owner = (enum muster_owner)j->o->owner,
 		.workers = j->o->workers,
 		.slots = j->plan.layout.slots,
+		.history = j->o->history,
 		.quorum_max = mst_plan_quorum_max(&j->plan),
 		.samples_max = j->o->samples,
 		.plain_step = mst_optimizer_is_plain(&j->plan.server.ledger.optimizer),

@@ -12,20 +12,22 @@ int mst_counts_init(struct mst_counts *c, uint32_t workers)
 	c->noted = calloc(workers, sizeof(*c->noted));
 	int rc = c->noted == NULL ? -ENOMEM : 0;
 	for (uint32_t rank = 0; rank < workers && rc == 0; rank++)
-		c->noted[rank].clock = c->noted[rank].lease = MST_NEVER;
+		c->noted[rank].clock = c->noted[rank].lease = c->noted[rank].at_hand = MST_NEVER;
 	for (int i = 0; i < MST_STANDINGS && rc == 0; i++)
 		rc = mst_ranks_init(&c->set[i], workers);
 	if (rc == 0)
 		rc = mst_heap_init(&c->clocks, workers);
 	if (rc == 0)
 		rc = mst_heap_init(&c->leases, workers);
+	if (rc == 0)
+		rc = mst_heap_init(&c->at_hand, workers);
 	return rc;
 }
 
 uint64_t mst_counts_bytes(uint32_t workers)
 {
 	return workers * sizeof(struct mst_noted) + MST_STANDINGS * mst_ranks_bytes(workers) +
-	       2 * mst_heap_bytes(workers);
+	       3 * mst_heap_bytes(workers);
 }
 
 void mst_counts_fini(struct mst_counts *c)
@@ -34,6 +36,7 @@ void mst_counts_fini(struct mst_counts *c)
 		mst_ranks_fini(&c->set[i]);
 	mst_heap_fini(&c->clocks);
 	mst_heap_fini(&c->leases);
+	mst_heap_fini(&c->at_hand);
 	free(c->noted);
 }
 
@@ -84,4 +87,6 @@ void mst_counts_note(struct mst_counts *c, struct mst_member *m, uint32_t slots,
 	order(&c->clocks, &noted->clock, m->rank, m->rostered ? m->clock : MST_NEVER);
 	order(&c->leases, &noted->lease, m->rank,
 	      m->state != MST_MEMBER_ABSENT ? m->lease_until : MST_NEVER);
+	order(&c->at_hand, &noted->at_hand, m->rank,
+	      c->by_micro && m->rostered && !mst_member_awaits_answer(m) ? m->given : MST_NEVER);
 }

@@ -32,14 +32,19 @@ enum mst_standing {
 
 /* What mst_counts_note() saw of a member when it was last called. */
 struct mst_noted {
-	uint32_t standing;     /* a bit for each set that has the member */
-	uint64_t clock, lease; /* keys in the heaps; MST_NEVER: the member is not in that heap */
+	uint32_t standing; /* a bit for each set that has the member */
+	/* Keys in the heaps; MST_NEVER: the member is not in that heap. */
+	uint64_t clock, lease, at_hand;
 };
 
 struct mst_counts {
 	struct mst_ranks set[MST_STANDINGS];
-	struct mst_heap clocks;  /* of the members on the roster */
-	struct mst_heap leases;  /* of every session */
+	struct mst_heap clocks; /* of the members on the roster */
+	struct mst_heap leases; /* of every session */
+	/* Where by_micro is set: the versions that members on the roster were given last who
+	 * compute on them, or have pushed what is still to be judged. */
+	struct mst_heap at_hand;
+	bool by_micro;           /* the rule in force is one by micro-batches */
 	struct mst_noted *noted; /* by rank */
 };
 
@@ -51,6 +56,12 @@ void mst_counts_fini(struct mst_counts *c);  /* accepts a counts that is all zer
 
 /* Brings all sets up to date with @m. To be called after every change of a member. */
 void mst_counts_note(struct mst_counts *c, struct mst_member *m, uint32_t slots, uint32_t shards);
+
+/* The oldest version that somebody on the roster computes on; MST_VERSION_NONE: none. */
+static inline uint64_t mst_counts_oldest_at_hand(const struct mst_counts *c)
+{
+	return c->at_hand.count > 0 ? mst_heap_least(&c->at_hand) : MST_VERSION_NONE;
+}
 
 static inline uint32_t mst_counts_count(const struct mst_counts *c, enum mst_standing standing)
 {

@@ -217,10 +217,11 @@ struct mst_record {
 	double loss_samples;         /* these samples */
 	struct mst_lr_scale_of rate; /* what lr_scale is computed from */
 	double lr_scale;             /* scale x schedule, and what a distance allows */
-	/* window, until_asked and pace are those of the rule of the step that this version
+	/* window, until_asked, by_micro and pace are of the rule of the step that this version
 	 * opens. */
 	uint32_t window;
 	bool until_asked; /* workers compute until they are asked to hand in */
+	bool by_micro;    /* workers hand over every micro-batch */
 	struct mst_pace pace;
 	float divisor;                 /* 1 where the rule does not divide */
 	float scalar[MST_SCALARS_MAX]; /* of the optimiser; zeroes where workers own */

@@ -38,8 +38,10 @@ static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
 uint32_t mst_ledger_entries(const struct mst_ledger_cfg *cfg)
 {
 	uint32_t quorum = cfg->rule.quorum > 0 ? (uint32_t)cfg->rule.quorum : 0;
+	uint32_t micro = cfg->rule.by_micro ? mst_rule_planned(&cfg->rule, cfg->workers) : 0;
+	uint32_t most = quorum > micro ? quorum : micro;
 
-	return (quorum > cfg->workers ? quorum : cfg->workers) + cfg->workers * cfg->slots;
+	return (most > cfg->workers ? most : cfg->workers) + cfg->workers * cfg->slots;
 }
 
 static bool figures_ok(const struct mst_ledger_cfg *cfg)
@@ -135,6 +137,7 @@ int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 		mst_ledger_free(l);
 		return -ENOMEM;
 	}
+	l->counts.by_micro = cfg->rule.by_micro;
 	mst_save_resume(l);
 	l->cfg.kept = NULL;
 	*out = l;

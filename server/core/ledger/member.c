@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/core/ledger/member.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "common/base/assert.h"
@@ -61,6 +62,8 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->outrun = 0;
 	m->asked_in = 0;
 	m->unlinked = 0;
+	m->batch_samples = 0;
+	m->batch_full = (double)INFINITY;
 	for (uint32_t slot = 0; slot < MST_SLOTS_MAX; slot++)
 		pending_clear(&m->pending[slot], 1);
 }

@@ -119,6 +119,10 @@ struct mst_member {
 
 	struct mst_step_sums step_sums;
 
+	/* The samples that this session has handed over of the batch at hand, and those of its last
+	 * batch that has ended; infinite: none has. */
+	double batch_samples, batch_full;
+
 	/* The copy in `copies`. */
 	uint64_t copy_number; /* the ask that the copy answers */
 	uint64_t copied;      /* which shards have sent all of the copy, as a set */

@@ -43,6 +43,7 @@ enum parameter {
 	PARAMETER_WINDOW,
 	PARAMETER_BOUND,
 	PARAMETER_GRACE,
+	PARAMETER_AGE,
 	PARAMETER_DEADLINE,
 	PARAMETER_STEPS,
 	PARAMETER_ALPHA,
@@ -69,9 +70,10 @@ static const struct range ranges[PARAMETERS] = {
 			       "4" },
 	[PARAMETER_WINDOW] = { { 0, INT32_MAX, true }, "a number of versions, 0 or more", "4" },
 	[PARAMETER_BOUND] = { { 0, INT32_MAX, true }, "a number of gradients, 0 or more", "4" },
-	[PARAMETER_GRACE] = { { 0.001, DAY_MS, false },
-			      "milliseconds of grace, 0.001 or more",
+	[PARAMETER_GRACE] = { { 0, DAY_MS, false },
+			      "milliseconds of grace, above 0 (with an age 0 is no limit)",
 			      "5" },
+	[PARAMETER_AGE] = { { 0, INT32_MAX, true }, "a number of versions, 0 or more", "16" },
 	[PARAMETER_DEADLINE] = { { 0.001, DAY_MS, false }, "milliseconds, 0.001 or more", "50" },
 	[PARAMETER_STEPS] = { { 1, INT32_MAX, true }, "a number of steps, 1 or more", "10" },
 	[PARAMETER_ALPHA] = { { 1e-9, 1, false }, "a number above 0, at most 1", "0.1" },
@@ -137,10 +139,10 @@ static const struct policy policies[] = {
 	  { .quorum = 1, .window = MST_WINDOW_MAX, .release = MST_RELEASE_BOUND },
 	  "ssp:S            as async, but nobody is more than S gradients ahead of the slowest" },
 	{ "nonblocking",
-	  { PARAMETER_GRACE },
-	  1,
+	  { PARAMETER_GRACE, PARAMETER_AGE },
+	  2,
 	  { .trigger = MST_TRIGGER_FULL, .collect = true },
-	  "nonblocking[:MS] one full batch has all hand in what is finished, within MS if given" },
+	  "nonblocking[:MS[,AGE]] a full batch commits what is finished; with AGE nobody waits" },
 	{ "anytime",
 	  { PARAMETER_DEADLINE },
 	  0,
@@ -190,6 +192,18 @@ static const struct policy *policy_find(const char *name, size_t len)
 
 #define NS_PER_MS 1e6
 
+/* Without stale gradients it is the policy of the paper: all are asked for what they have. */
+static void apply_age(uint32_t age, struct mst_rule *rule)
+{
+	if (age == 0)
+		return;
+	rule->window = age;
+	rule->late = MST_LATE_REJECT;
+	rule->release = MST_RELEASE_PUSH;
+	rule->collect = false;
+	rule->by_micro = true;
+}
+
 static bool parameter_apply(enum parameter parameter, double value, struct mst_rule *rule)
 {
 	switch (parameter) {
@@ -207,6 +221,9 @@ static bool parameter_apply(enum parameter parameter, double value, struct mst_r
 		break;
 	case PARAMETER_GRACE:
 		rule->grace_ns = (uint64_t)(value * NS_PER_MS);
+		break;
+	case PARAMETER_AGE:
+		apply_age((uint32_t)value, rule);
 		break;
 	case PARAMETER_DEADLINE:
 		rule->deadline_ns = (uint64_t)(value * NS_PER_MS);
@@ -283,10 +300,18 @@ static int refuse_parameter(const struct policy *p, const char *policy, struct m
 	else
 		mst_reason_set(
 			why,
-			"policy \"%.40s\": %s needs %s, and after a comma it %s %s, as in %s:%s,%s",
-			policy, p->name, first->wants, p->optional > 0 ? "may have" : "needs",
-			second->wants, p->name, first->example, second->example);
+			"policy \"%.40s\": %s %s %s, and after a comma it %s %s, as in %s:%s,%s",
+			policy, p->name, p->optional == count ? "takes" : "needs", first->wants,
+			p->optional > 0 ? "may have" : "needs", second->wants, p->name,
+			first->example, second->example);
 	return -EINVAL;
+}
+
+/* Where workers wait until all have handed in, no time at all for it can only be a mistake. */
+static bool lacks_grace(const struct policy *p, int given, const struct mst_rule *row)
+{
+	return p->parameter[0] == PARAMETER_GRACE && given > 0 && row->grace_ns == 0 &&
+	       !row->by_micro;
 }
 
 int mst_rule_parse(const char *policy, struct mst_rule *out, struct mst_reason *why)
@@ -299,7 +324,8 @@ int mst_rule_parse(const char *policy, struct mst_rule *out, struct mst_reason *
 		return refuse_unknown(policy, why);
 	struct mst_rule row = p->rule;
 	int given = colon != NULL ? parameters_parse(p, colon + 1, &row) : 0;
-	if (given < 0 || (uint32_t)given + p->optional < parameter_count(p))
+	if (given < 0 || (uint32_t)given + p->optional < parameter_count(p) ||
+	    lacks_grace(p, given, &row))
 		return refuse_parameter(p, policy, why);
 	row.late_start = out->late_start;
 	row.weigh = out->weigh;
@@ -359,7 +385,7 @@ static int check_quorum(const struct mst_rule *rule, const struct mst_rule_conte
 /* A limit that patience always comes before would never be reached. */
 static int check_times(const struct mst_rule *rule, struct mst_reason *why)
 {
-	bool collects = rule->collect && rule->grace_ns >= rule->patience_ns;
+	bool collects = (rule->collect || rule->by_micro) && rule->grace_ns >= rule->patience_ns;
 	uint64_t limit_ns = collects ? rule->grace_ns : rule->deadline_ns;
 
 	if (limit_ns == 0 || limit_ns < rule->patience_ns)
@@ -399,6 +425,22 @@ static bool is_paced(const struct mst_rule *rule)
 	return rule->pace.local_steps > 0 || rule->pace.push_every > 0;
 }
 
+/* A worker that owns the parameters takes every version after the one that it has computed on. */
+static int check_history(const struct mst_rule *rule, const struct mst_rule_context *ctx,
+			 struct mst_reason *why)
+{
+	if (!rule->by_micro || ctx->owner != MUSTER_WORKERS_OWN || ctx->history == 0 ||
+	    rule->window <= ctx->history)
+		return 0;
+	mst_reason_set(
+		why,
+		"a micro-batch may be %" PRIu32 " versions old, and where workers own its "
+		"worker then takes all versions after the one that it was computed on, of which "
+		"the servers keep %" PRIu32 "; say --history %" PRIu32 " or more, or a lower age",
+		rule->window, ctx->history, rule->window);
+	return -EINVAL;
+}
+
 /* Checks the release, too: it must fit the owner and the slots. */
 int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *ctx,
 		   struct mst_reason *why)
@@ -409,12 +451,16 @@ int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *c
 			     "which needs --owner servers");
 		return -EINVAL;
 	}
-	if (rule->release != MST_RELEASE_COMMIT && ctx->owner == MUSTER_WORKERS_OWN) {
+	if (rule->release != MST_RELEASE_COMMIT && !rule->by_micro &&
+	    ctx->owner == MUSTER_WORKERS_OWN) {
 		mst_reason_set(why, "this policy lets workers go on before the commit, which needs "
 				    "--owner servers: "
 				    "workers that own the parameters apply every version in order");
 		return -EINVAL;
 	}
+	int rc = check_history(rule, ctx, why);
+	if (rc != 0)
+		return rc;
 	if (mst_rule_slots(rule) > ctx->slots) {
 		mst_reason_set(why,
 			       "this policy needs %" PRIu32 " slots per worker, there is %" PRIu32
@@ -428,7 +474,7 @@ int mst_rule_check(const struct mst_rule *rule, const struct mst_rule_context *c
 			       rule->min_workers, ctx->workers);
 		return -EINVAL;
 	}
-	int rc = check_times(rule, why);
+	rc = check_times(rule, why);
 	if (rc == 0)
 		rc = check_alpha(rule, ctx->workers, why);
 	return rc != 0 ? rc : check_quorum(rule, ctx, why);
@@ -439,11 +485,24 @@ uint32_t mst_rule_slots(const struct mst_rule *rule)
 	return rule->release == MST_RELEASE_PUSH && rule->quorum != 1 ? 2 : 1;
 }
 
+uint32_t mst_rule_planned(const struct mst_rule *rule, uint32_t workers)
+{
+	if (!mst_rule_repeats(rule))
+		return 0;
+	if (rule->by_micro)
+		return MST_MICRO_MAX * workers;
+	return rule->quorum > 0 ? (uint32_t)rule->quorum : 0;
+}
+
 uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step *step)
 {
 	uint32_t reachable = step->contributions + step->missing;
 
 	MST_ASSERT(step->missing <= step->roster);
+	if (rule->by_micro && step->roster == 0)
+		return step->contributions;
+	if (rule->by_micro)
+		return step->room > 0 ? step->room : MST_MICRO_MAX * step->roster;
 	if (rule->quorum == 0)
 		return reachable;
 	if (rule->quorum < 0) {
@@ -468,6 +527,8 @@ bool mst_rule_is_asynchronous(const struct mst_rule *rule, uint32_t workers)
 
 bool mst_rule_commits_each(const struct mst_rule *rule, uint32_t workers)
 {
+	if (rule->by_micro)
+		return false;
 	return rule->quorum > 0 ? rule->quorum == 1 : (int64_t)workers + rule->quorum <= 1;
 }
 

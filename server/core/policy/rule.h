@@ -29,7 +29,8 @@ const char *mst_rule_help(unsigned index);
 struct mst_rule_context {
 	enum muster_owner owner;
 	uint32_t workers;
-	uint32_t slots; /* of each session */
+	uint32_t slots;   /* of each session */
+	uint32_t history; /* workers own: versions that are kept; 0: it is not known */
 	/* contributions that a set has room for; 0: room will be made as needed */
 	uint32_t quorum_max;
 	double samples_max; /* the job ends there; 0: never */
@@ -53,6 +54,14 @@ static inline bool mst_rule_repeats(const struct mst_rule *rule)
 {
 	return rule->release != MST_RELEASE_COMMIT;
 }
+
+/* Under a rule by micro-batches a step takes this many contributions for each worker at most: then
+ * it is committed, whatever it waits for. It is more than the micro-batches of a usual batch. */
+#define MST_MICRO_MAX 128u
+
+/* The contributions of any ranks that the steps of a job are planned for which starts with this
+ * rule; 0: each has a slot of its own. */
+uint32_t mst_rule_planned(const struct mst_rule *rule, uint32_t workers);
 
 /* Do contributions grow until the server asks for them? */
 static inline bool mst_rule_until_asked(const struct mst_rule *rule)

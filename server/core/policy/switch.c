@@ -27,6 +27,15 @@ static int check_kind(const struct mst_rule *from, const struct mst_rule *to,
 static int check_room(const struct mst_rule *to, const struct mst_rule_context *ctx,
 		      struct mst_reason *why)
 {
+	if (to->by_micro && mst_rule_planned(to, ctx->workers) > ctx->quorum_max) {
+		mst_reason_set(why,
+			       "every micro-batch is a contribution under this policy, %" PRIu32
+			       " of them in a step with %" PRIu32
+			       " workers, and a step of this job can hold %" PRIu32
+			       "; start the job with this policy, and it plans memory for more",
+			       mst_rule_planned(to, ctx->workers), ctx->workers, ctx->quorum_max);
+		return -EINVAL;
+	}
 	if (!mst_rule_repeats(to) || to->quorum <= 0 || (uint32_t)to->quorum <= ctx->quorum_max)
 		return 0;
 	mst_reason_set(

@@ -47,7 +47,7 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 		.linear = l->rule.linear,
 		.batch = l->rule.batch,
 		.schedule = &l->cfg.schedule,
-		.contributions = l->entry_count,
+		.contributions = l->rule.by_micro ? r->share_count : l->entry_count,
 		.workers = l->cfg.workers,
 		.counted = r->samples,
 		.samples = mst_samples_add(l->samples_total, r->samples),

@@ -81,6 +81,29 @@ static void add_to_sums(struct mst_step_sums *sums, const struct mst_entry *e)
 	sums->loss_samples += e->samples;
 }
 
+/* Measures the batches of a session, whatever becomes of their parts. */
+static void measure_batch(struct mst_member *m, const struct mst_lane_header *h)
+{
+	if (!mst_weight_is_sane(h->weight))
+		return;
+	m->batch_samples += h->weight;
+	if (h->flags & MST_HEADER_PART)
+		return;
+	m->batch_full = m->batch_samples;
+	m->batch_samples = 0;
+}
+
+/* Has the contribution that was counted now ended the batch that the step waits for? Where batches
+ * come in parts, the rank must have handed over as much as its last batch within this step.
+ * Otherwise there would be a version for each batch of each rank, and nothing in it but what was
+ * finished since the version before. */
+static bool is_full(const struct mst_ledger *l, const struct mst_member *m,
+		    const struct mst_lane_header *h)
+{
+	return l->rule.by_micro ? m->step_samples >= m->batch_full
+				: (h->flags & MST_HEADER_FULL) != 0;
+}
+
 /* Puts a contribution into the set of the open step. It stays there, whatever happens to its
  * worker. */
 static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_lane_header *h)
@@ -127,7 +150,7 @@ static void count(struct mst_ledger *l, struct mst_member *m, const struct mst_l
 	d->count.coefficient = f.coefficient;
 	d->count.repeats = mst_rule_repeats(&l->rule);
 	mst_changed(l, m);
-	if (h->flags & MST_HEADER_FULL)
+	if (is_full(l, m, h))
 		mst_trigger_full(l);
 }
 
@@ -169,6 +192,7 @@ static void judge(struct mst_ledger *l, struct mst_member *m, const struct mst_p
 	} else {
 		if (takes_part)
 			arrived(l, h->tag);
+		measure_batch(m, h);
 		verdict = takes_part ? verdict_of(l, m, p) : MUSTER_REFUSED;
 		if (verdict == MUSTER_COUNTED)
 			count(l, m, h);

@@ -67,6 +67,7 @@ static void change_rule(struct mst_ledger *l)
 	if (!alike(&l->rule, &l->next_rule))
 		mst_outliers_forget_all(&l->outliers);
 	l->rule = l->next_rule;
+	l->counts.by_micro = l->rule.by_micro;
 	l->controller = l->next_controller;
 	l->rule_changes = false;
 	if (bounds)
@@ -85,6 +86,7 @@ static void record_pace(struct mst_ledger *l)
 		return;
 	l->record[buffer].window = l->rule.window;
 	l->record[buffer].until_asked = mst_rule_until_asked(&l->rule);
+	l->record[buffer].by_micro = l->rule.by_micro;
 	l->record[buffer].pace = l->rule.pace;
 }
 
@@ -99,7 +101,7 @@ void mst_step_open(struct mst_ledger *l)
 			l->entry_count > 0 ? l->entry_count : l->cfg.workers, l->now_ns);
 	l->entry_count = 0;
 	l->active_ns = l->opened_ns = l->now_ns;
-	l->collecting = l->overdue = false;
+	l->collecting = l->overdue = l->unheld = false;
 	while ((m = first(l, MST_STANDS_COUNTED)) != NULL) {
 		m->step_count = 0;
 		m->step_samples = 0;
@@ -141,7 +143,9 @@ void mst_step_policy(struct mst_ledger *l, const struct mst_rule *rule,
 	l->next_controller = controller != NULL ? *controller : none;
 	if (l->phase != MST_PHASE_RUNNING) {
 		l->rule = *rule;
+		l->counts.by_micro = rule->by_micro;
 		l->controller = l->next_controller;
+		mst_ask_try_all(l);
 		tell_rule(l, true);
 		return;
 	}

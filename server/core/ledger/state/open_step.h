@@ -24,15 +24,14 @@ static inline uint64_t mst_step_clock_min(const struct mst_ledger *l)
 	return l->counts.clocks.count > 0 ? mst_heap_least(&l->counts.clocks) : 0;
 }
 
-/* Contributions keep their slots until the commit, except that partial sums are planned for the
- * quorum that the job starts with. */
+/* Contributions keep their slots until the commit, except that partial sums are planned for what
+ * the rule that the job starts with takes. */
 static inline uint32_t mst_step_room(const struct mst_ledger *l, uint32_t roster)
 {
-	const struct mst_rule *first = &l->cfg.rule;
 	uint32_t slots = roster * l->cfg.slots;
-	bool planned = mst_rule_repeats(first) && first->quorum > 0;
+	uint32_t planned = mst_rule_planned(&l->cfg.rule, l->cfg.workers);
 
-	return planned && (uint32_t)first->quorum > slots ? (uint32_t)first->quorum : slots;
+	return planned > slots ? planned : slots;
 }
 
 static inline struct mst_rule_step mst_step_view(const struct mst_ledger *l)
@@ -47,6 +46,13 @@ static inline struct mst_rule_step mst_step_view(const struct mst_ledger *l)
 		.overdue = l->overdue,
 	};
 }
+
+/* Is all there that the step needs, and its commit held for a micro-batch that would be older than
+ * the window after it? Nobody waits meanwhile: workers go on handing over micro-batches, which
+ * count in this step. */
+bool mst_step_is_held(const struct mst_ledger *l);
+/* Until when it may be held. */
+uint64_t mst_step_held_until(const struct mst_ledger *l);
 
 /* Is a commit due, whether or not a buffer is free for it? */
 bool mst_step_due(const struct mst_ledger *l);

@@ -139,7 +139,9 @@ struct mst_ledger {
 	uint64_t opened_ns;      /* when the step began, or, if nobody had anything, began again */
 	bool collecting;         /* everybody has been advised to hand in, */
 	uint64_t collecting_ns;  /* since then */
-	bool overdue;            /* the step commits with what it has */
+	bool overdue;            /* the step commits with what it has, */
+	uint64_t overdue_ns;     /* where a rule does not collect: since then */
+	bool unheld;             /* the commit is held no longer */
 	/* Where the policy looks for stragglers: the gradients of the window that runs, and how
 	 * many stragglers there are. */
 	uint32_t window, stragglers;

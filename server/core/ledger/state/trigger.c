@@ -37,6 +37,7 @@ static void pull(struct mst_ledger *l)
 	MST_ASSERT(l->phase == MST_PHASE_RUNNING && !l->collecting && !l->overdue);
 	if (!l->rule.collect) {
 		l->overdue = true;
+		l->overdue_ns = l->now_ns;
 		return;
 	}
 	l->collecting = true;
@@ -52,6 +53,8 @@ void mst_trigger_full(struct mst_ledger *l)
 
 static uint64_t due_at(const struct mst_ledger *l)
 {
+	if (mst_step_is_held(l))
+		return mst_step_held_until(l);
 	if (!mst_step_gathers(l) || l->overdue)
 		return MST_NEVER;
 	if (l->collecting)
@@ -69,7 +72,9 @@ void mst_trigger_tick(struct mst_ledger *l)
 {
 	if (l->now_ns < mst_trigger_deadline(l))
 		return;
-	if (l->collecting)
+	if (l->overdue)
+		l->unheld = true;
+	else if (l->collecting)
 		l->overdue = true;
 	else
 		pull(l);

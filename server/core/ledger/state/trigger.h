@@ -6,6 +6,7 @@
  *   collect      every worker that computes is advised to hand in what it has finished. The step
  *                commits when all have, or have passed, or when the time of grace is over.
  *   no collect   the step commits with what it has, or with the first contribution that comes.
+ *                Under a rule by micro-batches that commit may be held (open_step.h).
  *
  * Timers are judged in ticks only, after all events: what has arrived by then counts.
  */
@@ -14,7 +15,7 @@
 
 #include "server/core/ledger/state/state.h"
 
-/* A contribution has been counted that ends its worker's batch. */
+/* A contribution has been counted that ends its worker's batch, or is one. */
 void mst_trigger_full(struct mst_ledger *l);
 /* Judges the timers of the open step. */
 void mst_trigger_tick(struct mst_ledger *l);

@@ -17,6 +17,11 @@ static const struct {
 	{ "kbatchsync:7", "commits after every 7 gradients" },
 	{ "async", "commits after every gradient" },
 	{ "ssp:3", "commits after every gradient" },
+	{ "nonblocking:2.5,16",
+	  "commits when one of 5 has handed over a batch, at most 2.5 ms later if a "
+	  "micro-batch would be more than 16 versions old after it" },
+	{ "nonblocking:0,16", "commits when one of 5 has handed over a batch, and no "
+			      "micro-batch would be more than 16 versions old after it" },
 	{ "nonblocking", "commits when one of 5 has finished a batch and the others have handed in "
 			 "what they have" },
 	{ "nonblocking:2.5", "commits when one of 5 has finished a batch and the others have "

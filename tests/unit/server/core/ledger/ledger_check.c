@@ -115,9 +115,17 @@ static void check_key(const struct mst_heap *h, const char *what, uint32_t rank,
 		complain("rank %u: another rank has its place in the %s", rank, what);
 }
 
+/* The version that it computes on, or has pushed something on that is still to be judged. */
+static uint64_t at_hand_key(const struct mst_ledger *l, const struct mst_member *m)
+{
+	bool waits = m->asks && m->judged >= m->ask_after;
+
+	return l->rule.by_micro && m->rostered && !waits ? m->given : MST_VERSION_NONE;
+}
+
 static void check_heaps(const struct mst_ledger *l)
 {
-	uint32_t rostered = 0, sessions = 0, parked = 0;
+	uint32_t rostered = 0, sessions = 0, parked = 0, computing = 0;
 
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		const struct mst_member *m = &l->member[rank];
@@ -127,11 +135,15 @@ static void check_heaps(const struct mst_ledger *l)
 		parked += parks;
 		check_key(&l->counts.clocks, "clocks", rank, m->rostered, m->clock);
 		check_key(&l->counts.leases, "leases", rank, session, m->lease_until);
+		bool at_hand = at_hand_key(l, m) != MST_VERSION_NONE;
+		computing += at_hand;
+		check_key(&l->counts.at_hand, "versions at hand", rank, at_hand, m->given);
 		check_key(&l->waits.clocks, "parked clocks", rank, parks, m->clock);
 		check_key(&l->waits.since, "parked asks", rank, parks, m->asked_ns);
 	}
 	check_heap(&l->counts.clocks, "clocks", rostered);
 	check_heap(&l->counts.leases, "leases", sessions);
+	check_heap(&l->counts.at_hand, "versions at hand", computing);
 	check_heap(&l->waits.clocks, "parked clocks", parked);
 	check_heap(&l->waits.since, "parked asks", parked);
 }

@@ -611,6 +611,7 @@ static void check_pace(struct watch *w)
 	bool until_asked = rule->collect && rule->trigger == MST_TRIGGER_DEADLINE;
 
 	if (rec->window != rule->window || rec->until_asked != until_asked ||
+	    rec->by_micro != rule->by_micro ||
 	    memcmp(&rec->pace, &rule->pace, sizeof(rule->pace)) != 0)
 		watch_complain(w, "version %zu has not the pace of its step", w->version_count - 1);
 }

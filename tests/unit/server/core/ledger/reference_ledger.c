@@ -446,7 +446,7 @@ static uint64_t step_patience_due(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
 
-	if (!r->born || !still_gathers(r) || step_due(r))
+	if (!r->born || !still_gathers(r) || step_met(r))
 		return MST_NEVER;
 	if (step->counting && missing_count(r) > 0)
 		return step->first_count_ns + r->rule.patience_ns;
@@ -455,7 +455,7 @@ static uint64_t step_patience_due(const struct reference *r)
 
 static uint64_t ask_patience_due(const struct reference *r, const struct session *s)
 {
-	if (!r->born || r->finished || r->settling || !held_by_bound(r, s) || step_due(r))
+	if (!r->born || r->finished || r->settling || !held_by_bound(r, s) || step_met(r))
 		return MST_NEVER;
 	return s->asked_ns + r->rule.patience_ns;
 }

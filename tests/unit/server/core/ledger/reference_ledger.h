@@ -19,7 +19,7 @@ struct reference_version {
 	float divisor, rate;
 	/* What the rule of the step that it opens tells workers. */
 	uint32_t window;
-	bool until_asked;
+	bool until_asked, by_micro;
 	struct mst_pace pace;
 	struct mst_entry *entry; /* in order of counting */
 	size_t entry_count;

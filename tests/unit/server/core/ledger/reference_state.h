@@ -49,6 +49,9 @@ struct session {
 	uint64_t heard_ns;
 	bool has_norm;
 	double norm; /* of the last gift that was looked at for its norm */
+	/* Samples that it has handed over since its last batch ended, and those of that batch; 0:
+	 * none has ended. */
+	double batch, last_batch;
 
 	struct gift *gift; /* gift[i] has seq i + 1; reported by no shard where there is a gap */
 	size_t gift_count;
@@ -85,6 +88,7 @@ struct reference_step {
 	bool triggered;        /* PROTOCOL 3, "Triggers" */
 	uint64_t triggered_ns; /* when it was */
 	bool overdue;          /* it commits with what it has */
+	bool waited;           /* it has been held for as long as it may be */
 };
 
 struct reference {
@@ -203,6 +207,10 @@ void step_open(struct reference *r);
 void settle(struct reference *r);
 uint32_t step_needed(const struct reference *r, int32_t quorum);
 bool step_due(const struct reference *r);
+/* Has the step all that it needs, though its commit may be held? */
+bool step_met(const struct reference *r);
+/* Is it held, for a micro-batch that would be too old after it? */
+bool step_held(const struct reference *r);
 bool version_held(const struct reference *r, uint64_t version);
 uint32_t buffers_free(const struct reference *r);
 /* With this version held besides, would two buffers be left for others? */

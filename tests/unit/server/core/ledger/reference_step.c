@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "server/core/policy/rule.h"
 #include "tests/unit/server/core/ledger/reference_state.h"
 
 /* ---- The commit condition ---- */
@@ -39,7 +40,9 @@ static uint32_t step_room(const struct reference *r)
 {
 	uint32_t began = 0, slots = 0;
 
-	if (r->cfg.rule.release != MST_RELEASE_COMMIT)
+	if (r->cfg.rule.by_micro)
+		began = MST_MICRO_MAX * r->cfg.workers;
+	else if (r->cfg.rule.release != MST_RELEASE_COMMIT)
 		began = (uint32_t)r->cfg.rule.quorum;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
 		slots += open_step(r)->rostered[rank] ? r->cfg.slots : 0;
@@ -52,6 +55,9 @@ uint32_t step_needed(const struct reference *r, int32_t quorum)
 	uint32_t possible = (uint32_t)open_step(r)->made.entry_count + missing_count(r);
 	uint32_t needed;
 
+	if (r->rule.by_micro)
+		return roster_count(r) > 0 ? step_room(r)
+					   : (uint32_t)open_step(r)->made.entry_count;
 	if (quorum == 0)
 		return possible;
 	if (quorum < 0) {
@@ -65,7 +71,31 @@ uint32_t step_needed(const struct reference *r, int32_t quorum)
 	return needed < possible ? needed : possible;
 }
 
+/* Has somebody, whom the step waits for, something under way that would be too old afterwards? */
+bool step_held(const struct reference *r)
+{
+	const struct reference_step *step = open_step(r);
+
+	if (!r->rule.by_micro || !r->born || !step->overdue || step->waited || is_ending(r) ||
+	    step->made.entry_count >= step_needed(r, 0))
+		return false;
+	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		const struct session *s = session_of(r, rank);
+		if (s == NULL || !step->rostered[rank] || s->given == MST_VERSION_NONE)
+			continue;
+		bool under_way = !s->asking || !ask_is_in_turn(s);
+		if (under_way && reference_newest(r) + 1 - s->given > r->rule.window)
+			return true;
+	}
+	return false;
+}
+
 bool step_due(const struct reference *r)
+{
+	return step_met(r) && !step_held(r);
+}
+
+bool step_met(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
 
@@ -74,7 +104,7 @@ bool step_due(const struct reference *r)
 	if ((r->asked_to_finish && !r->end_waits) || r->goal_passed || roster_count(r) == 0 ||
 	    step->overdue)
 		return true;
-	if (r->rule.quorum == 0)
+	if (r->rule.quorum == 0 && !r->rule.by_micro)
 		return missing_count(r) == 0;
 	return step->made.entry_count >= step_needed(r, r->rule.quorum);
 }
@@ -86,6 +116,7 @@ static void tell_pace(struct reference *r)
 
 	newest->window = r->rule.window;
 	newest->until_asked = r->rule.collect && r->rule.trigger == MST_TRIGGER_DEADLINE;
+	newest->by_micro = r->rule.by_micro;
 	newest->pace = r->rule.pace;
 }
 
@@ -198,8 +229,10 @@ static void settle_figures(struct reference *r, struct reference_step *step)
 {
 	struct reference_version *made = &step->made;
 	struct rank_sums all = { 0 };
+	size_t parts = 0;
 
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++) {
+		parts += r->rule.by_micro && step->counted[rank];
 		struct rank_sums of = sums_of(r, made, rank);
 		all.base += of.base;
 		all.samples += of.samples;
@@ -209,7 +242,9 @@ static void settle_figures(struct reference *r, struct reference_step *step)
 	made->samples = all.samples;
 	made->loss = all.loss_samples > 0 ? all.loss / all.loss_samples : (double)NAN;
 	made->divisor = r->rule.divide ? (float)all.base : 1.0f;
-	made->lr_scale = r->rule.linear ? (double)made->entry_count / r->cfg.workers : 1.0;
+	if (!r->rule.by_micro)
+		parts = made->entry_count;
+	made->lr_scale = r->rule.linear ? (double)parts / r->cfg.workers : 1.0;
 	if (r->rule.batch > 0)
 		made->lr_scale = made->samples / (r->rule.batch * r->cfg.workers);
 	made->lr_scale *= scheduled(r, r->samples + made->samples);
@@ -339,7 +374,8 @@ static struct mst_entry entry_of(const struct reference *r, const struct session
 	uint64_t staleness = reference_newest(r) - h->tag;
 	int64_t most = r->rule.quorum > 0 ? r->rule.quorum
 					  : r->rule.quorum + (int64_t)r->cfg.workers;
-	bool by_samples = r->rule.weigh == MST_WEIGH_SAMPLES && r->rule.divide && most > 1;
+	bool by_samples = r->rule.weigh == MST_WEIGH_SAMPLES && r->rule.divide &&
+			  (most > 1 || r->rule.by_micro);
 	bool sum = h->flags & MST_HEADER_SUM;
 	long double c = by_samples ? (sum ? 1.0L : (long double)h->weight)
 				   : (sum ? 1.0L / (long double)h->weight : 1.0L);
@@ -357,6 +393,17 @@ static struct mst_entry entry_of(const struct reference *r, const struct session
 		.coefficient = (float)c,
 		.slot = h->slot,
 	};
+}
+
+/* Has the open step as much of this rank as its last batch was? */
+static bool has_a_batch_in(const struct reference *r, const struct session *s)
+{
+	const struct reference_version *made = &open_step(r)->made;
+	double samples = 0;
+
+	for (size_t i = 0; i < made->entry_count; i++)
+		samples += made->entry[i].who.rank == s->who.rank ? made->entry[i].samples : 0;
+	return s->last_batch > 0 && samples >= s->last_batch;
 }
 
 static void count(struct reference *r, struct session *s, const struct mst_lane_header *h,
@@ -380,7 +427,7 @@ static void count(struct reference *r, struct session *s, const struct mst_lane_
 	d->count.slot = h->slot;
 	d->count.coefficient = entry.coefficient;
 	d->count.repeats = r->rule.release != MST_RELEASE_COMMIT;
-	if ((h->flags & MST_HEADER_FULL) != 0)
+	if (r->rule.by_micro ? has_a_batch_in(r, s) : (h->flags & MST_HEADER_FULL) != 0)
 		trigger_full(r);
 }
 
@@ -391,6 +438,8 @@ static bool set_is_full(const struct reference *r)
 	uint32_t quorum = r->cfg.rule.quorum > (int32_t)workers ? (uint32_t)r->cfg.rule.quorum
 								: workers;
 
+	if (r->cfg.rule.by_micro)
+		quorum = MST_MICRO_MAX * workers;
 	return open_step(r)->made.entry_count >= quorum + workers * r->cfg.slots;
 }
 
@@ -525,6 +574,13 @@ static void judge(struct reference *r, struct session *s, struct gift *g, uint64
 	s->judged = h->seq;
 	if (s->asking && s->judged == s->after)
 		s->asked_ns = now_ns;
+	if (!pass && h->weight >= ldexp(1, -53) && h->weight <= ldexp(1, 53)) {
+		s->batch += h->weight;
+		if ((h->flags & MST_HEADER_PART) == 0) {
+			s->last_batch = s->batch;
+			s->batch = 0;
+		}
+	}
 	if (!pass)
 		verdict = give_verdict(r, s, g, now_ns);
 	else if (r->born && s->started && !r->finished)

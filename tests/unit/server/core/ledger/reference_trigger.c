@@ -68,6 +68,11 @@ uint64_t trigger_due(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
 
+	if (step_held(r)) /* for a while, or for as long as patience is */
+		return step->triggered_ns +
+		       (r->rule.grace_ns != 0 && r->rule.grace_ns < r->rule.patience_ns
+				? r->rule.grace_ns
+				: r->rule.patience_ns);
 	if (!r->born || !still_gathers(r) || step->overdue)
 		return MST_NEVER;
 	if (step->triggered && r->rule.grace_ns != 0)
@@ -81,7 +86,9 @@ void trigger_tick(struct reference *r)
 {
 	if (r->now_ns < trigger_due(r))
 		return;
-	if (open_step(r)->triggered)
+	if (step_held(r))
+		open_step(r)->waited = true;
+	else if (open_step(r)->triggered)
 		open_step(r)->overdue = true;
 	else
 		trigger(r);

@@ -66,6 +66,8 @@ static void draw_rule(struct mst_rand *rand, const struct policy_row *policy,
 		if (-drawn <= -(int32_t)cfg->workers && out->quorum < 0)
 			out->quorum = -1;
 	}
+	if (policy->number[1] == POLICY_AGE)
+		out->window = (uint32_t)(1 + mst_rand_below(rand, 3));
 	if (policy->number[0] == POLICY_WINDOW)
 		out->window = (uint32_t)mst_rand_below(rand, 4);
 	if (policy->number[0] == POLICY_BOUND)
@@ -332,7 +334,7 @@ static void compare_record(struct random_run *h, const struct mst_decision *d)
 		complain(h, "version %" PRIu64 ": loss %g not %g, samples %g not %g",
 			 d->commit.version, real->loss, want->loss, real->samples, want->samples);
 	if (real->window != want->window || real->until_asked != want->until_asked ||
-	    real->pace.local_steps != want->pace.local_steps ||
+	    real->by_micro != want->by_micro || real->pace.local_steps != want->pace.local_steps ||
 	    real->pace.push_every != want->pace.push_every ||
 	    real->pace.fetch_every != want->pace.fetch_every ||
 	    real->pace.alpha != want->pace.alpha)

@@ -90,7 +90,7 @@ static uint32_t random_flags(struct ledger_world *w, const struct world_worker *
 	bool part = !w->calm && (is_wanted(p) || world_rarely(w, 4));
 	bool nothing = (w->cfg.passes && world_rarely(w, 12)) ||
 		       (is_wanted(p) && world_rarely(w, 3));
-	uint32_t flags = part ? 0 : MST_HEADER_FULL;
+	uint32_t flags = part ? MST_HEADER_PART : MST_HEADER_FULL;
 
 	if (world_rarely(w, 3))
 		flags |= MST_HEADER_SUM;

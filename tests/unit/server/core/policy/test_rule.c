@@ -45,6 +45,7 @@ static void policies_are_the_rows_of_the_table(void)
 		CU_ASSERT_EQUAL(got.deadline_ns, want->deadline_ns);
 		CU_ASSERT_EQUAL(got.collect, want->collect);
 		CU_ASSERT_EQUAL(got.grace_ns, want->grace_ns);
+		CU_ASSERT_EQUAL(got.by_micro, want->by_micro);
 		CU_ASSERT_EQUAL(got.deltas, want->deltas);
 		CU_ASSERT_EQUAL(got.divide, want->deltas ? want->divide : true);
 		CU_ASSERT_EQUAL(got.pace.local_steps, want->pace.local_steps);
@@ -229,6 +230,31 @@ static void one_slot_is_enough_where_workers_wait(void)
 	CU_ASSERT_EQUAL(check("softsync:2", ctx), 0);
 }
 
+static void a_worker_that_owns_can_take_all_versions_that_a_micro_batch_may_miss(void)
+{
+	struct mst_rule_context ctx = {
+		.owner = MUSTER_WORKERS_OWN, .workers = 4, .slots = 2, .history = 16
+	};
+
+	CU_ASSERT_EQUAL(check("nonblocking:0,16", ctx), 0);
+	CU_ASSERT_EQUAL(check("nonblocking:0,17", ctx), -EINVAL);
+	CU_ASSERT(strstr(why.text, "the servers keep 16; say --history 17") != NULL);
+	ctx.owner = MUSTER_SERVERS_OWN;
+	CU_ASSERT_EQUAL(check("nonblocking:0,17", ctx), 0);
+}
+
+static void an_age_of_0_is_the_policy_without(void)
+{
+	struct mst_rule plain = rule("nonblocking:5"), aged = rule("nonblocking:5,0");
+	struct mst_rule out;
+
+	CU_ASSERT(!aged.by_micro && aged.collect && aged.release == MST_RELEASE_COMMIT);
+	CU_ASSERT(aged.window == plain.window && aged.grace_ns == plain.grace_ns);
+	CU_ASSERT_EQUAL(parse("nonblocking:0,0", &out), -EINVAL);
+	CU_ASSERT_EQUAL(parse("nonblocking:0", &out), -EINVAL);
+	CU_ASSERT_EQUAL(rule("nonblocking:0,1").grace_ns, 0);
+}
+
 static void fewest_workers_are_between_one_and_all(void)
 {
 	struct mst_rule_context ctx = { .workers = 4, .slots = 1 };
@@ -298,6 +324,9 @@ static void contributions_may_come_from_anybody(void)
 	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2, 3, false }), 3);
 	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2, 5, false }), 4);
 	CU_ASSERT_EQUAL(needed("ssp:1", (struct mst_rule_step){ 9, 9, 0, 0, false }), 1);
+	CU_ASSERT_EQUAL(needed("nonblocking:5,3", (struct mst_rule_step){ 2, 1, 2, 0, false }),
+			256);
+	CU_ASSERT_EQUAL(needed("nonblocking:5,3", (struct mst_rule_step){ 2, 1, 2, 9, false }), 9);
 }
 
 static void anything_is_enough_when_nobody_is_waited_for(void)
@@ -323,6 +352,9 @@ static CU_TestInfo cases[] = {
 	  quorum_under_half_of_the_workers_must_be_meant },
 	{ "a set must have room for the quorum", set_must_have_room_for_the_quorum },
 	{ "one slot is enough where workers wait", one_slot_is_enough_where_workers_wait },
+	{ "a worker that owns can take all versions that a micro-batch may miss",
+	  a_worker_that_owns_can_take_all_versions_that_a_micro_batch_may_miss },
+	{ "an age of 0 is the policy without", an_age_of_0_is_the_policy_without },
 	{ "the fewest workers are between one and all", fewest_workers_are_between_one_and_all },
 	{ "an empty set never commits", empty_set_never_commits },
 	{ "everybody means nobody is missing", everybody_means_nobody_is_missing },

@@ -33,6 +33,7 @@ static const struct need needs[] = {
 	{ "bounded:2", false, true, 1, 1, false },
 	{ "ssp:3", false, true, 1, 1, false },
 	{ "nonblocking", false, false, 1, 0, false },
+	{ "nonblocking:5,3", false, false, 2, WORKERS *MST_MICRO_MAX, false },
 	{ "anytime:50", false, false, 1, 0, false },
 	{ "deadline:50,3", false, false, 1, 0, false },
 	{ "downpour:5,5", false, true, 1, 1, false },
@@ -116,6 +117,9 @@ static void a_refusal_has_the_figures(void)
 	CU_ASSERT(says("bsp", "kbatchsync:9", 2, "a quorum of 9 is more than the 8 contributions"));
 	CU_ASSERT(says("bsp", "kbatchsync:9", 2, "4 workers and 2 slots"));
 	CU_ASSERT(says("bsp", "kbatchsync:3", 1, "needs 2 slots per worker, there is 1"));
+	CU_ASSERT(says("bsp", "nonblocking:5,3", 2,
+		       "512 of them in a step with 4 workers, and a step "
+		       "of this job can hold 8"));
 	CU_ASSERT(says("bsp", "local:3", 2, "would be differences of parameters"));
 	CU_ASSERT(says("local:3", "bsp", 2, "are differences of parameters"));
 	CU_ASSERT(says("local:3", "easgdsync:3,0.5", 2, "2 / (1 + 4) = 0.4000 at most"));
@@ -128,10 +132,15 @@ static void a_job_born_with_a_larger_quorum_has_room_for_it(void)
 	struct mst_rule_context ctx = {
 		.owner = MUSTER_SERVERS_OWN, .workers = WORKERS, .slots = 2, .quorum_max = 20
 	};
+	struct mst_rule_context micro = ctx;
 
 	CU_ASSERT_EQUAL(mst_switch_check(&one, &other, &ctx, &why), 0);
 	other.quorum = 21;
 	CU_ASSERT_NOT_EQUAL(mst_switch_check(&one, &other, &ctx, &why), 0);
+	one = rule("bsp");
+	other = rule("nonblocking:5,3");
+	micro.quorum_max = mst_rule_planned(&other, WORKERS);
+	CU_ASSERT_EQUAL(mst_switch_check(&one, &other, &micro, &why), 0);
 }
 
 static CU_TestInfo cases[] = {
