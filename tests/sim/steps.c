@@ -93,11 +93,13 @@ static uint64_t held_most_ns(void)
 }
 
 /* Is a micro-batch at hand that would be too old after the commit? @surely: its worker asks for
- * nothing. Else it may also be one that has been put, and that the ledger does not know yet. */
+ * nothing. Else it may also be one that has been put, and that the ledger does not know yet. A
+ * worker that owns is given each version before the one after it may go. */
 static bool is_at_hand(bool surely)
 {
 	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
-		bool computes = !s->asks || (!surely && s->judged != s->headers);
+		bool computes = !s->asks || (!surely && s->judged != s->headers) ||
+				obs.plan->owner == MUSTER_WORKERS_OWN;
 		if (s->live && s->started && s->rostered && computes &&
 		    obs.commits + 1 - s->given > obs.rule.window)
 			return true;

@@ -512,8 +512,10 @@ class Model:
         if self.rules.distance:
             self.published.append(through(theta, self.type))
 
-    def rate_scale(self, have):
-        linear = len(have) / self.workers if self.rules.linear else 1.0
+    def rate_scale(self, version, have):
+        by_micro = policy_of(have[0].log.under(version)).by_micro
+        parts = len({push.log.rank for push in have}) if by_micro else len(have)
+        linear = parts / self.workers if self.rules.linear else 1.0
         if self.rules.batch:
             linear = sum(push.weight for push in have) / (self.rules.batch * self.workers)
         scale = linear * schedules.factor(self.rules.schedule,
@@ -544,7 +546,7 @@ def recompute(version, seen, ways, model, job):
     tried = []
     for have in ways:
         check_set(version, seen, have)
-        scale = model.rate_scale(have)
+        scale = model.rate_scale(version, have)
         if not math.isclose(seen.lr_scale, scale, rel_tol=1e-15):  # cos() may differ in a bit
             raise Broken(f"version {version}: its rate is multiplied by {seen.lr_scale}, not "
                          f"{scale}")
@@ -652,7 +654,7 @@ def prove(prefix, rules, kills=False, course=()):
             if not have or not whole and any(p.verdict is None for p in mute):
                 break  # nobody saw it, and who was in it cannot be known
             total = mean_of(version, have, rules)
-            model.goes_on(*model.after(version, total, model.rate_scale(have))[1:])
+            model.goes_on(*model.after(version, total, model.rate_scale(version, have))[1:])
         else:
             have = recompute(version, seen[version],
                              completions(version, seen[version], have, mute), model, logs[0])

@@ -46,6 +46,11 @@ CASES = {
     "nonblocking": Case("nonblocking", 100, never=("late", "stale", "refused"), partial=True),
     "nonblocking_grace": Case("nonblocking:2", 100, never=("stale", "refused"), partial=True),
     "nonblocking_kill": Case("nonblocking", 100, words=(*SLOW, *DIES), partial=True),
+    # Rank 3's micro-batches take as long as several versions; none is lost, or counted twice.
+    "nonblocking_age": Case("nonblocking:0,3", 100, words=("sleep_us=500", "3:sleep_us=12000"),
+                            never=("late", "stale", "refused"), partial=True),
+    "nonblocking_age_kill": Case("nonblocking:5,2", 100, words=("sleep_us=500", "3:sleep_us=20000",
+                                                                *DIES), partial=True),
     "anytime": Case("anytime:10", 40, never=("late", "stale", "refused"), partial=True),
     "anytime_kill": Case("anytime:10", 40, words=(*SLOW, *DIES)),
     # A batch of rank 3 takes at least 200 ms, so a step cannot have it by its deadline.

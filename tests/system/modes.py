@@ -61,7 +61,7 @@ def gradients(log, numbers, parameters):
     out. Only where a time of grace may end, what is at hand may be given up; then the next
     contribution begins after that."""
     batches = Batches(log)
-    may_skip = log.policy.startswith("nonblocking:")
+    may_skip = log.policy.startswith("nonblocking:") and "," not in log.policy
     for push in log.pushes.values():
         begin, skipped = batches.next, 0
         wanted = batches.sum(int(push.weight))
@@ -128,6 +128,11 @@ def check_promises(case, proof):
     for verdict in case.never:
         proof.must_not_have(history.VERDICTS.index(verdict))
     pushes = [push for log in proof.logs for push in log.pushes.values()]
+    if policy_of(case.policy).by_micro:
+        must(all(push.weight == 1 for push in pushes), "a contribution is no micro-batch")
+        ages = [push.verdict[1] - 1 - push.tag for push in pushes
+                if push.verdict and push.verdict[0] == history.COUNTED]
+        must(max(ages) > 0, "every micro-batch counts in the version after its own")
     if case.partial:
         must(any(push.weight % MICROS for push in pushes), "every contribution ends with a batch")
     quorum = policy_of(case.policy).quorum_of(case.policy)

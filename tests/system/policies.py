@@ -22,6 +22,8 @@ class Policy:
     alone: bool = False
     # Which of its numbers is the quorum: 0, 1; None: it has none.
     quorum: int | None = None
+    # Every micro-batch is a contribution: a rate that follows their number counts ranks.
+    by_micro: bool = False
     # Contributions are averaged, also if they are differences of parameters.
     divides: bool = False
 
@@ -56,4 +58,6 @@ POLICIES = {
 
 def policy_of(text):
     """@text: of --policy, such as backup:4."""
-    return POLICIES[text.split(":")[0]]
+    name, _, numbers = text.partition(":")
+    age = int((numbers.split(",") + ["0"])[1]) if name == "nonblocking" else 0
+    return Policy(window=age, by_micro=True) if age else POLICIES[name]

@@ -5,6 +5,7 @@ and when a late worker starts again.
 
 usage: tool_sim_parts.py MUSTER [unittest's arguments]
 """
+import itertools
 import os
 import random
 import tempfile
@@ -116,6 +117,43 @@ class Parts(Sim):
         self.assertLessEqual(bound["step_ms"]["max"], 45)
         self.assertGreater(bound["ranks"][3]["late"] + bound["ranks"][3]["given_up"], 50)
 
+    def finished(self, worker, end):
+        """Micro-batches that a worker has finished by then who never waits."""
+        now, count = 0, 0
+        while now <= end:
+            now, _ = worker.asked(now, now + 1)
+            count += now <= end
+        return count
+
+    def test_nobody_waits(self):
+        """nonblocking:0,16 counts all that workers compute who never wait, each part once"""
+        draws = {"uniform": lambda rng: rng.randrange(16000, 24000),
+                 "exponential": lambda rng: 1 + int(rng.expovariate(1 / 20000)),
+                 "bimodal": lambda rng: rng.choice((20000,) * 19 + (200000,))}
+        for (name, draw), slower in itertools.product(draws.items(), (2, 5, 20, 64)):
+            rng = random.Random(f"{name} {slower}")
+            times = [[draw(rng) * (slower if r == 0 else 1) for r in range(P)]
+                     for _ in range(self.LINES)]
+            job = self.traced(times, "--policy", "nonblocking:0,16", "--samples", 5000)
+            end = round(job["simulated_s"] * 1e9)
+            could = [self.finished(w, end) for w in self.workers(times)]
+            got = [rank["samples"] * self.MICRO for rank in job["ranks"]]
+            what = f"{name}, {slower} times as slow: {got} of {could}"
+            self.assertEqual(job["total"]["stale"], 0, what)
+            self.assertLessEqual(job["staleness"]["max"], 16, what)
+            for have, most in zip(got, could, strict=True):  # but for what ends with the job
+                self.assertLessEqual(abs(most - have), 1, what)
+
+    def test_age_is_bounded_in_time(self):
+        """after MS a step is made without a micro-batch that is older than AGE then"""
+        args = ("-n", 4, "--delay", "const:40", "--delay", "3:const:4000", "--commits", 400)
+        free, bound = self.jobs(*args, *given("--policy", ["nonblocking:0,3", "nonblocking:5,3"]))
+        self.assertEqual((free["total"]["stale"], free["staleness"]["max"]), (0, 3))
+        self.assertGreater(free["step_ms"]["max"], 350)  # three steps of its 500 ms are not held
+        self.assertLessEqual(bound["step_ms"]["max"], 45)
+        self.assertEqual(bound["ranks"][3]["counted"], 0)
+        self.assertGreater(bound["ranks"][3]["stale"], 5)
+
     def test_anytime(self):
         """a step is the timer, and at most a micro-batch of the slowest; all of it counts"""
         for seed, timer in ((1, 70), (2, 70), (3, 11), (4, 200)):
@@ -196,6 +234,8 @@ class Parts(Sim):
         self.job_of("local:4", "easgdsync:4,0.1@100", "easgd:2,0.2@200", "local:1@300")
         job = self.job_of("bsp", "nonblocking@100", "anytime:30@200", "ssp:3@300",
                           "downpour:2,3@400", "bsp@500")
+        self.job_of("nonblocking:0,4", "bsp@100", "nonblocking:2,8@200", "nonblocking@300",
+                    "async@400", "nonblocking:0,1@500")
         # Until it fetches, a worker does not know of bsp: it pushes at most twice on its own, and
         # then what has accrued.
         self.assertLessEqual(job["total"]["late"], 3 * P)

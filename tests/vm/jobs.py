@@ -22,8 +22,8 @@ LEASE_S = 5  # longer than an emulated processor stands still on a busy host
 # same lines;
 # they run with all tests only, as do the modes that are not in MODES.
 TELLING = ("workers_own", "registered", "into", "many_chunks")
-# Workers that put nothing for a while, and workers that fetch seldom.
-MODES = ("nonblocking", "downpour")
+# Workers that put nothing for a while, that put every micro-batch, and that fetch seldom.
+MODES = ("nonblocking", "nonblocking_age", "downpour")
 MORE_MODES = ("easgdsync", "anytime", "deadline", "local", "easgd")
 # name: (options of the run, options of the workers, options of the check)
 EXACT = {

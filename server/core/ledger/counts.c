@@ -87,6 +87,6 @@ void mst_counts_note(struct mst_counts *c, struct mst_member *m, uint32_t slots,
 	order(&c->clocks, &noted->clock, m->rank, m->rostered ? m->clock : MST_NEVER);
 	order(&c->leases, &noted->lease, m->rank,
 	      m->state != MST_MEMBER_ABSENT ? m->lease_until : MST_NEVER);
-	order(&c->at_hand, &noted->at_hand, m->rank,
-	      c->by_micro && m->rostered && !mst_member_awaits_answer(m) ? m->given : MST_NEVER);
+	bool at_hand = c->by_micro && m->rostered && (c->in_order || !mst_member_awaits_answer(m));
+	order(&c->at_hand, &noted->at_hand, m->rank, at_hand ? m->given : MST_NEVER);
 }

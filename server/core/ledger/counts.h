@@ -42,8 +42,10 @@ struct mst_counts {
 	struct mst_heap clocks; /* of the members on the roster */
 	struct mst_heap leases; /* of every session */
 	/* Where by_micro is set: the versions that members on the roster were given last who
-	 * compute on them, or have pushed what is still to be judged. */
+	 * compute on them, or have pushed what is still to be judged; where workers own, of all,
+	 * for each needs the version after it. */
 	struct mst_heap at_hand;
+	bool in_order;           /* workers own */
 	bool by_micro;           /* the rule in force is one by micro-batches */
 	struct mst_noted *noted; /* by rank */
 };

@@ -138,6 +138,7 @@ int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 		return -ENOMEM;
 	}
 	l->counts.by_micro = cfg->rule.by_micro;
+	l->counts.in_order = cfg->owner == MUSTER_WORKERS_OWN;
 	mst_save_resume(l);
 	l->cfg.kept = NULL;
 	*out = l;

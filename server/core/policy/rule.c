@@ -485,12 +485,22 @@ uint32_t mst_rule_slots(const struct mst_rule *rule)
 	return rule->release == MST_RELEASE_PUSH && rule->quorum != 1 ? 2 : 1;
 }
 
+static uint32_t micro_max(uint32_t workers)
+{
+	uint64_t most = (uint64_t)MST_MICRO_MAX * workers;
+	uint32_t least = MST_MICRO_MIN * workers;
+
+	if (most > MST_MICRO_ALL)
+		most = MST_MICRO_ALL;
+	return most > least ? (uint32_t)most : least;
+}
+
 uint32_t mst_rule_planned(const struct mst_rule *rule, uint32_t workers)
 {
 	if (!mst_rule_repeats(rule))
 		return 0;
 	if (rule->by_micro)
-		return MST_MICRO_MAX * workers;
+		return micro_max(workers);
 	return rule->quorum > 0 ? (uint32_t)rule->quorum : 0;
 }
 
@@ -502,7 +512,7 @@ uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step
 	if (rule->by_micro && step->roster == 0)
 		return step->contributions;
 	if (rule->by_micro)
-		return step->room > 0 ? step->room : MST_MICRO_MAX * step->roster;
+		return step->room > 0 ? step->room : micro_max(step->roster);
 	if (rule->quorum == 0)
 		return reachable;
 	if (rule->quorum < 0) {

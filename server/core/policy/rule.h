@@ -55,9 +55,12 @@ static inline bool mst_rule_repeats(const struct mst_rule *rule)
 	return rule->release != MST_RELEASE_COMMIT;
 }
 
-/* Under a rule by micro-batches a step takes this many contributions for each worker at most: then
- * it is committed, whatever it waits for. It is more than the micro-batches of a usual batch. */
-#define MST_MICRO_MAX 128u
+/* Under a rule by micro-batches a step takes so many contributions at most, and is then committed,
+ * whatever it waits for: MAX for each worker, but no more than ALL, and at least MIN for each. Each
+ * version buffer has as many entries. */
+#define MST_MICRO_MAX 1024u
+#define MST_MICRO_MIN 128u
+#define MST_MICRO_ALL 65536u
 
 /* The contributions of any ranks that the steps of a job are planned for which starts with this
  * rule; 0: each has a slot of its own. */

@@ -4,7 +4,9 @@
 #include "common/base/clock.h"
 
 /* A micro-batch on version v that comes after the next commit is newest + 1 - v versions old. A
- * step that has as much as it can take is not held: its workers would stand still. */
+ * step that has as much as it can take is not held: its workers would stand still. Where workers
+ * own, a worker that was given v needs v + 1 next, which is kept as long: so an ask for it is
+ * answered before the commit. */
 bool mst_step_is_held(const struct mst_ledger *l)
 {
 	if (!l->rule.by_micro || !l->overdue || l->unheld || l->end_due ||

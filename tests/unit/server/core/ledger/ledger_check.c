@@ -118,7 +118,7 @@ static void check_key(const struct mst_heap *h, const char *what, uint32_t rank,
 /* The version that it computes on, or has pushed something on that is still to be judged. */
 static uint64_t at_hand_key(const struct mst_ledger *l, const struct mst_member *m)
 {
-	bool waits = m->asks && m->judged >= m->ask_after;
+	bool waits = m->asks && m->judged >= m->ask_after && l->cfg.owner == MUSTER_SERVERS_OWN;
 
 	return l->rule.by_micro && m->rostered && !waits ? m->given : MST_VERSION_NONE;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "server/core/policy/rule.h"
 #include "tests/unit/server/core/ledger/reference_state.h"
 
 /* ---- The commit condition ---- */
@@ -35,13 +34,21 @@ uint32_t missing_count(const struct reference *r)
 	return count;
 }
 
+/* A thousand for each worker in small jobs, and some for each in large ones. */
+static uint32_t micro_room(uint32_t workers)
+{
+	if (workers <= 64)
+		return 1024 * workers;
+	return workers <= 512 ? 65536 : 128 * workers;
+}
+
 /* Two ways to hold contributions from any ranks: a slot for each, or what the job began with. */
 static uint32_t step_room(const struct reference *r)
 {
 	uint32_t began = 0, slots = 0;
 
 	if (r->cfg.rule.by_micro)
-		began = MST_MICRO_MAX * r->cfg.workers;
+		began = micro_room(r->cfg.workers);
 	else if (r->cfg.rule.release != MST_RELEASE_COMMIT)
 		began = (uint32_t)r->cfg.rule.quorum;
 	for (uint32_t rank = 0; rank < r->cfg.workers; rank++)
@@ -71,7 +78,8 @@ uint32_t step_needed(const struct reference *r, int32_t quorum)
 	return needed < possible ? needed : possible;
 }
 
-/* Has somebody, whom the step waits for, something under way that would be too old afterwards? */
+/* Has somebody, whom the step waits for, something under way that would be too old afterwards? Or,
+ * where every version goes to everybody, is the next one that somebody needs about to go? */
 bool step_held(const struct reference *r)
 {
 	const struct reference_step *step = open_step(r);
@@ -83,7 +91,8 @@ bool step_held(const struct reference *r)
 		const struct session *s = session_of(r, rank);
 		if (s == NULL || !step->rostered[rank] || s->given == MST_VERSION_NONE)
 			continue;
-		bool under_way = !s->asking || !ask_is_in_turn(s);
+		bool under_way = !s->asking || !ask_is_in_turn(s) ||
+				 r->cfg.owner == MUSTER_WORKERS_OWN;
 		if (under_way && reference_newest(r) + 1 - s->given > r->rule.window)
 			return true;
 	}
@@ -439,7 +448,7 @@ static bool set_is_full(const struct reference *r)
 								: workers;
 
 	if (r->cfg.rule.by_micro)
-		quorum = MST_MICRO_MAX * workers;
+		quorum = micro_room(workers);
 	return open_step(r)->made.entry_count >= quorum + workers * r->cfg.slots;
 }
 

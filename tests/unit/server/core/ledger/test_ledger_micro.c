@@ -253,6 +253,30 @@ static void a_record_says_whether_micro_batches_are_wanted(void)
 	job_close(&j);
 }
 
+/* A history as long as the age is enough, also for one that is as late as it may be. */
+static void a_worker_that_owns_is_given_the_next_version_before_it_goes(void)
+{
+	struct mst_ledger_cfg cfg = job_cfg("nonblocking:0,2", 2);
+	struct ledger_job j;
+
+	cfg.owner = MUSTER_WORKERS_OWN;
+	cfg.history = 2;
+	cfg.optimizer.row = NULL;
+	job_born(&j, &cfg);
+	for (int i = 0; i < 3; i++)
+		hand_over_batch(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 2);
+	job_forget(&j);
+	hand_over(&j, 1, false);
+	CU_ASSERT_EQUAL(job_version(&j), 3);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_EVICT, -1), 0);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 1);
+	job_ask(&j, 1);
+	job_ask(&j, 1);
+	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 1)->answer.version, 3);
+	job_close(&j);
+}
+
 /* Each version goes to each worker in order, and no worker waits for another one. */
 static void a_worker_that_owns_is_told_that_there_is_nothing_new(void)
 {
@@ -301,6 +325,8 @@ static CU_TestInfo cases[] = {
 	  the_rate_counts_ranks_and_weights_are_samples },
 	{ "a record says whether micro-batches are wanted",
 	  a_record_says_whether_micro_batches_are_wanted },
+	{ "a worker that owns is given the next version before it goes",
+	  a_worker_that_owns_is_given_the_next_version_before_it_goes },
 	{ "a worker that owns is told that there is nothing new",
 	  a_worker_that_owns_is_told_that_there_is_nothing_new },
 	CU_TEST_INFO_NULL,

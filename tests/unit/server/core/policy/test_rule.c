@@ -325,8 +325,18 @@ static void contributions_may_come_from_anybody(void)
 	CU_ASSERT_EQUAL(needed("kbatchsync:4", (struct mst_rule_step){ 1, 0, 2, 5, false }), 4);
 	CU_ASSERT_EQUAL(needed("ssp:1", (struct mst_rule_step){ 9, 9, 0, 0, false }), 1);
 	CU_ASSERT_EQUAL(needed("nonblocking:5,3", (struct mst_rule_step){ 2, 1, 2, 0, false }),
-			256);
+			2048);
 	CU_ASSERT_EQUAL(needed("nonblocking:5,3", (struct mst_rule_step){ 2, 1, 2, 9, false }), 9);
+}
+
+static void micro_batches_have_room_in_jobs_of_any_size(void)
+{
+	struct mst_rule r = rule("nonblocking:0,1"), plain = rule("nonblocking");
+
+	CU_ASSERT_EQUAL(mst_rule_planned(&r, 8), 8 * 1024);
+	CU_ASSERT_EQUAL(mst_rule_planned(&r, 100), 65536);
+	CU_ASSERT_EQUAL(mst_rule_planned(&r, 4096), 4096 * 128);
+	CU_ASSERT_EQUAL(mst_rule_planned(&plain, 8), 0);
 }
 
 static void anything_is_enough_when_nobody_is_waited_for(void)
@@ -361,6 +371,8 @@ static CU_TestInfo cases[] = {
 	{ "all but some follow the roster", all_but_some_follow_the_roster },
 	{ "distinct ranks are no more than can come", distinct_ranks_are_no_more_than_can_come },
 	{ "contributions may come from anybody", contributions_may_come_from_anybody },
+	{ "micro-batches have room in jobs of any size",
+	  micro_batches_have_room_in_jobs_of_any_size },
 	{ "anything is enough when nobody is waited for",
 	  anything_is_enough_when_nobody_is_waited_for },
 	CU_TEST_INFO_NULL,

@@ -118,7 +118,7 @@ static void a_refusal_has_the_figures(void)
 	CU_ASSERT(says("bsp", "kbatchsync:9", 2, "4 workers and 2 slots"));
 	CU_ASSERT(says("bsp", "kbatchsync:3", 1, "needs 2 slots per worker, there is 1"));
 	CU_ASSERT(says("bsp", "nonblocking:5,3", 2,
-		       "512 of them in a step with 4 workers, and a step "
+		       "4096 of them in a step with 4 workers, and a step "
 		       "of this job can hold 8"));
 	CU_ASSERT(says("bsp", "local:3", 2, "would be differences of parameters"));
 	CU_ASSERT(says("local:3", "bsp", 2, "are differences of parameters"));
