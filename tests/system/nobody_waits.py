@@ -4,8 +4,8 @@
 
 usage: nobody_waits.py CASE --muster MUSTER --digits DIGITS
 
-Workers sleep for their micro-batches. What could have been counted follows from how long these took,
-so a host that wakes them late costs nothing here: only a worker that waits does.
+Workers sleep for their micro-batches. What could have been counted follows from how long these
+took, so a host that wakes them late costs nothing here: only a worker that waits does.
 """
 import functools
 import json

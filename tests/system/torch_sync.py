@@ -495,6 +495,45 @@ def hand_in(a):
               and full[1][1] == some[1][1] == [[-4.0, -4.0]])
 
 
+def parts(rank, ranks):
+    """Rank 0 hands a batch of two micro-batches over, while rank 1 computes on its first."""
+    import torch
+    sync, model, weight = taking(ranks, torch, False)
+    said = []
+    if rank == 1:
+        ranks.hear("made")
+    for value, part in ((1.0, True), (3.0, False)) if rank == 0 else ((7.0, True),):
+        weight.grad = None
+        model(torch.full((2, 2), value)).mean().backward()
+        said.append((sync.step(samples=2, part=part), weight.tolist()))
+    if rank == 0:
+        ranks.tell("made")
+        ranks.hear("late")
+        weight.grad = None
+        model(torch.full((4, 2), 1.0)).mean().backward()
+        said.append((sync.step(samples=4), weight.tolist()))
+    else:
+        ranks.tell("late")
+    sync.close()
+    return said
+
+
+def micro(a):
+    """nonblocking:MS,AGE: step(part=True) hands a micro-batch over, and waits for nobody; what was
+    computed on an older version counts in the next."""
+    prepare(a)
+    with Ranks(a, 2, parts, "--policy", "nonblocking:0,4") as ranks:
+        first, second = ranks.ends()
+    check(f"{[s for s, _ in first]}", [(s.verdict.name, s.version) for s, _ in first]
+          == [("COUNTED", 0), ("COUNTED", 1), ("COUNTED", 2)])
+    check(f"{second}", [(s.verdict.name, s.version) for s, _ in second] == [("COUNTED", 1)])
+    check("the first version is of one rank's two parts, the second of both ranks",
+          [s.set for s, _ in first[1:]] == [((0, 2, 4),), ((0, 1, 4), (1, 1, 2))])
+    # (2 x 1 + 2 x 3) / 4; (4 x 1 + 2 x 7) / 6
+    check("each is the mean over these samples",
+          [w for _, w in first] == [[[0.0, 0.0]], [[-2.0, -2.0]], [[-5.0, -5.0]]])
+
+
 def given_up(rank, ranks):
     """Each of its gradients but the last is too late: within no_sync(), or handed over in part."""
     import torch
@@ -681,7 +720,8 @@ def no_faster_than_the_others(a):
 
 
 CASES, BY_HAND = together(
-    training=(backup_of_four, backup_of_four_in_ddp, hand_in, give_up, no_faster_than_the_others),
+    training=(backup_of_four, backup_of_four_in_ddp, hand_in, micro, give_up,
+              no_faster_than_the_others),
     straggling=(history_of_two, buckets_of_each_rank),
     mistakes_and_data=(bad_input, ctrl_c, two_jobs, samples))
 main(CASES, "musterd", "library", unlisted=BY_HAND)

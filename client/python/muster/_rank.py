@@ -174,8 +174,8 @@ class Rank:
         """Takes the version that all start from."""
         raise NotImplementedError
 
-    def _push(self, samples: float) -> None:
-        self._worker.push(samples)
+    def _push(self, samples: float, part: bool) -> None:
+        self._worker.push(samples, part=part)
 
     def _next(self) -> Outcome:
         raise NotImplementedError
@@ -459,7 +459,7 @@ class Rank:
 
     # ---- outcomes come in ----
 
-    def _hand_in(self, samples: float) -> None:
+    def _hand_in(self, samples: float, part: bool) -> None:
         if self._worker.ticket != self._round.before:
             return  # Ctrl-C came when the push was over
         self._look_for_abandon()
@@ -499,7 +499,7 @@ class Rank:
             self._must_be_as_handed_over(this)
             try:
                 self._device.give_back()
-                self._push(samples)
+                self._push(samples, part)
                 if self._sampler is not None:
                     self._sampler.pushed()
             except OSError as e:
@@ -536,12 +536,12 @@ class Rank:
         except ValueError as e:
             raise ValueError(f"rank {self.rank}: {e}") from None
 
-    def _step(self, samples: float) -> Step:
+    def _step(self, samples: float, part: bool) -> Step:
         self._must_be_in()
         self._must_train_the_same()
         samples = _samples(samples)
         try:
-            return self._steps(samples)
+            return self._steps(samples, part)
         except (SessionLost, JobFailed) as e:
             self._why_closed = str(e) + self._given_up_so_far()
             e.args = (e.errno, self._why_closed)
@@ -557,10 +557,10 @@ class Rank:
         some = "1 batch was" if self._given_up == 1 else f"{self._given_up} batches were"
         return f"; since the last that counted, {some} given up"
 
-    def _steps(self, samples: float) -> Step:
+    def _steps(self, samples: float, part: bool) -> Step:
         this = self._round
         if not this.handed_in:
-            self._hand_in(samples)
+            self._hand_in(samples, part)
             this = self._round
             this.handed_in = True
         while True:

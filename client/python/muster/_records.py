@@ -75,6 +75,7 @@ class Outcome:
     alpha: float
     push_every: int
     fetch_every: int
+    by_micro: bool  # every micro-batch is wanted when it is finished: push(part=True)
     # The newest version that this worker has heard of: `version`, or a later one. If finished, the
     # last of the job, which a worker that owns parameters may lack.
     newest: int

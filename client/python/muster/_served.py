@@ -100,13 +100,14 @@ class Served(Rank):
                              "which muster.torch.Served does not: musterd --policy bsp, backup:N, "
                              "async, or another of gradients")
 
-    def step(self, samples: float = 1.0) -> Step:
+    def step(self, samples: float = 1.0, part: bool = False) -> Step:
         """Hands this rank's gradient in, and waits until the policy lets it go on, with the newest
         version: the parameters are of it then. samples: how many are in the mean gradient; a
         version is the mean over its samples (musterd --weigh). Under policies that count old
         gradients (async and others) a gradient is of the version that the parameters were of when
         it was computed. A late rank goes on with the newest version: all that it has missed is in
-        it. Under kbatchsync and the like the version may be the same as before.
+        it. Under kbatchsync and the like the version may be the same as before, and under
+        nonblocking:MS,AGE, where part says that this is a micro-batch, whose batch goes on.
         Raises RuntimeError where there was no backward(); NotFinite, which names the tensor, and
         the step may be repeated with another batch; Timeout and Ctrl-C, after which step() called
         again goes on with the same step; errors that end the job, or this session: then it has left
@@ -119,11 +120,11 @@ class Served(Rank):
         if self.finished:
             self._after.step(self.rank, self.version)
             return Step(Verdict.NONE, self.version, 0, ())
-        return self._step(samples)
+        return self._step(samples, part)
 
-    def _push(self, samples: float) -> None:
+    def _push(self, samples: float, part: bool) -> None:
         with self._hidden():
-            super()._push(samples)
+            super()._push(samples, part)
 
     def _next(self) -> Outcome:
         with self._hidden():

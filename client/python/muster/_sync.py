@@ -288,10 +288,12 @@ class Sync(Rank):
         assert out.result is not None
         self._device.bring(self._layout.gradients(_tensors.over(out.result)))
 
-    def step(self, samples: float = 1.0) -> Step:
+    def step(self, samples: float = 1.0, part: bool = False) -> Step:
         """In place of opt.step(): hands this rank's gradient in, waits until the policy lets it go
         on, and applies each version since, in order. samples: how many are in the mean gradient; a
-        version is the mean over its samples (musterd --weigh).
+        version is the mean over its samples (musterd --weigh). part: this is a micro-batch, whose
+        batch goes on in the next step(): under nonblocking:MS,AGE no rank waits for another, and
+        there may be no version yet.
         Afterwards parameters are of the version that is returned, and gradients hold its mean. That
         is the newest, but in a rank that applies versions no faster than others make them: there
         step() returns when it has applied eight times as many as there were when it began, 64 at
@@ -316,7 +318,7 @@ class Sync(Rank):
         self._must_be_whole()
         self._agree()
         self._stepped = True
-        done = self._step(samples)
+        done = self._step(samples, part)
         self._watch.refuses = not self.finished
         self._alike.warn(self.rank)
         return done

@@ -378,15 +378,17 @@ class Worker:
         self._call(lib.muster_push_ranges, table, len(rows))
 
     def push(self, weight: float = 1.0, *, loss: Optional[float] = None, sum: bool = False,
-             full: bool = True, keep: bool = False) -> int:
+             full: bool = True, keep: bool = False, part: bool = False) -> int:
         """Hands the contribution in, with the number of samples in it. The gradient's view ends,
         and unless keep the result's. Returns its ticket; 0 once the job is over. Where Ctrl-C has
         ended the call, `ticket` says whether it had been handed in. Raises NotFinite, which names
         the tensor, where an element is infinite or NaN (musterd --guard): then the contribution
-        has been given up, and the next gradient() begins another one."""
+        has been given up, and the next gradient() begins another one. part: a micro-batch, whose
+        batch goes on in the next contribution, where Outcome.by_micro says that these are wanted;
+        else it counts as a whole batch."""
         mine = _library.Contribution(size=c.sizeof(_library.Contribution), weight=weight,
                                      loss=loss or 0.0, has_loss=loss is not None, sum=sum,
-                                     full=full, keep=keep)
+                                     full=full and not part, keep=keep, part=part)
         self._nothing_waits()
         if not keep:
             self._results.end()
@@ -667,6 +669,7 @@ class Worker:
         told = Outcome(Verdict(out.verdict), out.ticket, out.counted_in, out.version, out.fresh,
                        out.finished, result, shares, out.weight, orders.lr_scale,
                        orders.local_steps, orders.alpha, orders.push_every, orders.fetch_every,
+                       orders.by_micro,
                        out.newest, more and answer.codes[0] > 0)
         self._answer, self._finished = None, told.finished
         return told
