@@ -184,8 +184,8 @@ def delays(s, spread):
 
 
 def blocking_jobs(a, s, seed, spread):
-    """Return: the points of each policy. What workers do on their own has the rate of the problem,
-    and no optimiser of the server's."""
+    """Return: each policy's job. What workers do on their own has the rate of the problem, and no
+    optimiser of the server's."""
     samples = int(s.end_s * 1e3 / s.mean_ms * s.workers * s.batch)
     common = ["-n", s.workers, *delays(s, spread), "--samples", samples, "--every",
               f"{int(s.end_s * 1e6 / 80)}us"]
@@ -196,18 +196,33 @@ def blocking_jobs(a, s, seed, spread):
     if own:
         jobs += simulate(a, seed, *common, *given("--policy", own), "--train",
                          digits(a, s) + f",lr={s.rate}")
-    return {job["policy"]: job["errors"] for job in jobs}
+    return {job["policy"]: job for job in jobs}
 
 
-def blocking_curve(points, grid):
-    known = [p for p in points if p["loss"] is not None]
-    return np.interp(grid, column(known, "simulated_s"), column(known, "loss"), right=math.nan)
+def blocking_curve(job, grid, along="simulated_s"):
+    known = [p for p in job["errors"] if p["loss"] is not None]
+    return np.interp(grid, column(known, along), column(known, "loss"), right=math.nan)
+
+
+def blocking_by_samples(a, s, jobs):
+    """What a sample is worth in the parts of batches. jobs: of the last spread."""
+    table = Table(a, f"{a.name}-samples", "spread", "policy", "samples", "loss", "half_interval",
+                  "seeds")
+    most = s.end_s * 1e3 / s.mean_ms * s.workers * s.batch
+    grid = np.linspace(most / 40, most, 40)
+    for policy in [p for p in s.policies if p.startswith(("bsp", "nonblocking"))]:
+        mean, half = interval([blocking_curve(of_seed[policy], grid, "samples")
+                               for of_seed in jobs])
+        for x, y, h in zip(grid, mean, half):
+            table.add(s.spreads[-1], policy, float(x), float(y), float(h), s.seeds)
+    table.write()
 
 
 def blocking(a, s):
     curves = Table(a, f"{a.name}-curves", "spread", "policy", "seconds", "loss", "half_interval",
                    "seeds")
-    times = Table(a, a.name, "spread", "policy", "time_to_loss_s", "half_interval", "seeds")
+    times = Table(a, a.name, "spread", "policy", "time_to_loss_s", "half_interval",
+                  "samples_per_s", "mean_age", "seeds")
     grid = np.linspace(s.end_s / 40, s.end_s, 40)
     for spread in s.spreads:
         jobs = [blocking_jobs(a, s, seed, spread) for seed in seeds(s)]
@@ -215,9 +230,12 @@ def blocking(a, s):
             mean, half = interval([blocking_curve(of_seed[policy], grid) for of_seed in jobs])
             for x, y, h in zip(grid, mean, half):
                 curves.add(spread, policy, float(x), float(y), float(h), s.seeds)
-            found = [first_below(of_seed[policy], "loss", s.target) for of_seed in jobs]
+            found = [first_below(of_seed[policy]["errors"], "loss", s.target) for of_seed in jobs]
             mean, half = interval([p["simulated_s"] if p else math.nan for p in found])
-            times.add(spread, policy, float(mean), float(half), s.seeds)
+            rate = np.mean([j[policy]["samples"] / j[policy]["simulated_s"] for j in jobs])
+            age = np.mean([j[policy]["staleness"]["mean"] for j in jobs])
+            times.add(spread, policy, float(mean), float(half), float(rate), float(age), s.seeds)
+    blocking_by_samples(a, s, jobs)
     curves.write()
     times.write()
 
@@ -229,6 +247,11 @@ def blocking_plots(a, s):
         for policy, of_policy in groups(rows, "policy"):
             add_rows(plot, policy, of_policy, "seconds", "loss", "half_interval")
         yield f"{a.name}-{spread:g}", plot
+    plot = svg.Plot(f"Slowest worker {s.spreads[-1]:g} times as slow as the fastest",
+                    "samples counted (samples)", "training loss (nats)", log_y=True)
+    for policy, rows in groups(read_table(a, f"{a.name}-samples"), "policy"):
+        add_rows(plot, policy, rows, "samples", "loss", "half_interval")
+    yield f"{a.name}-samples", plot
     plot = svg.Plot(f"Time to a training loss of {s.target:g}",
                     "time of the slowest worker's gradient (times the fastest's)", "time (s)",
                     log_x=True)

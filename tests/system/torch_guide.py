@@ -119,6 +119,18 @@ def in_micro_batches(run, names, ranks):
     return bits(names["model"])
 
 
+def handing_over(run, names, ranks):
+    names.update(N=3, M=4, sync=names["muster"].torch.Sync(names["model"], names["opt"]))
+    source = iter(Loader(names))
+    while not names["sync"].finished:
+        if names["sync"].version >= 6:
+            names["sync"].finish("enough")
+        names["micro_batches"] = [next(source) for _ in range(3)]
+        source = iter(Loader(names))
+        run()
+    return bits(names["model"])
+
+
 def with_a_state(run, names, ranks):
     names["heads"] = names["torch"].optim.SGD(names["model"].parameters(), 0.1, momentum=0.5)
     names["apply"] = names["opt"].step
@@ -269,6 +281,8 @@ BLOCKS = {
     "seen = sync.version": (saved, ()),
     "for done, (x, y) in enumerate(micro_batches, 1):        # N of them, of M samples each":
         (in_micro_batches, ()),
+    "for done, (x, y) in enumerate(micro_batches, 1):        # --policy nonblocking:0,16":
+        (handing_over, ("--policy", "nonblocking:0,16", "--history", "16")),
     "for x, y in sync.batches(loader):": (skipping, ()),
     "opt.zero_grad()": (accumulated, ()),
     "ema = torch.optim.swa_utils.AveragedModel(": (averaged, ()),
