@@ -32,9 +32,12 @@ static void advice_check(const struct mst_advice *advice, const struct mst_arriv
 		const struct mst_quorum_row *row = &advice->row[i];
 		MST_ASSERT(row->quorum > 0 && row->quorum <= a->ranks);
 		MST_ASSERT(row->gain >= 0 && !isnan(row->backup_gain));
-		MST_ASSERT(row->interval.gain.low <= row->interval.gain.high);
-		MST_ASSERT(row->backup_us >= row->arrival.mean_us * (1 - 1e-9));
+		MST_ASSERT(row->interval.gain.low <= row->gain);
+		MST_ASSERT(row->interval.gain.high >= row->gain);
 	}
+	MST_ASSERT(advice->slow.stragglers <= a->ranks);
+	MST_ASSERT(advice->slow.persistent <= advice->slow.stragglers);
+	MST_ASSERT(!isnan(advice->replaced_speedup) && advice->replaced_us >= 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,6 +10,7 @@ import collections
 import csv
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -304,7 +305,87 @@ def shown(a):
         must(re.search(r"^ +4 +1\.7\d ms +1\.0\d ms +4\.00 ms +1\.000 ", said, re.M), said)
 
 
+def draw(path, steps, ranks, factor):
+    """A trace of times from 18 to 22 ms; that of a rank in a step is @factor times as long."""
+    draws = random.Random(5)
+    with open(path, "w", encoding="ascii") as f:
+        f.write("step,worker,ready_us\n")
+        for step in range(steps):
+            for rank in range(ranks):
+                f.write(f"{step},{rank},{draws.uniform(18000, 22000) * factor(step, rank):.3f}\n")
+
+
+def simulate(a, trace, ranks, *policies):
+    """Return: counted gradients a second under each policy, in the simulator."""
+    options = [word for policy in policies for word in ("--policy", policy)]
+    said = subprocess.run([a.muster, "sim", "-n", str(ranks), "--delay", f"trace:{trace}", *options,
+                           "--json", "-"], text=True, capture_output=True, timeout=60, check=True)
+    return [job["total"]["counted"] / job["simulated_s"] for job in json.loads(said.stdout)["jobs"]]
+
+
+def simulated(a):
+    """What the planner says of backup workers is what the simulator does on the same trace, also
+    where ranks are slow in their turn, or for a while."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace.csv")
+        for ranks, factor in ((8, lambda step, rank: 3 if step // 20 % 8 == rank else 1),
+                              (8, lambda step, rank: 5 if rank == 3 and 70 <= step < 130 else 1),
+                              (4, lambda step, rank: 5 if step // 25 % 4 == rank else 1),
+                              (6, lambda step, rank: 2.2 if rank in (1, 4) else 1)):
+            draw(trace, 200, ranks, factor)
+            _, figures = plan(a, "--trace", trace)
+            rates = simulate(a, trace, ranks, "bsp", f"backup:{ranks - 1}", f"backup:{ranks - 2}")
+            rows = {row["quorum"]: row["backup"]["gradients"] for row in figures["quorums"]}
+            for quorum, rate in zip((ranks - 1, ranks - 2), rates[1:]):
+                must(abs(rows[quorum] / (rate / rates[0]) - 1) < 0.03, quorum, rows, rates)
+            low, high = figures["untold"]["gradients_interval"]
+            must(low <= figures["untold"]["gradients"] <= high, figures["untold"])
+
+
+def promised(a):
+    """All slow ranks are named, and what replacing all of them brings is what the simulator does
+    with other times in their place."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace, other = os.path.join(folder, "trace.csv"), os.path.join(folder, "other.csv")
+        for ranks, slow, factor, steps in ((6, {1, 4}, 2.3, range(200)),
+                                           (8, {0, 2, 5, 7}, 3, range(200)),
+                                           (8, {3}, 4, range(70, 130))):
+            draw(trace, 200, ranks, lambda step, rank, slow=slow, factor=factor, steps=steps:
+                 factor if rank in slow and step in steps else 1)
+            draw(other, 200, ranks, lambda step, rank: 1)
+            said, figures = plan(a, "--trace", trace)
+            must({r["rank"] for r in figures["slow_ranks"] if r["straggler"]} == slow, said)
+            truth = simulate(a, other, ranks, "bsp")[0] / simulate(a, trace, ranks, "bsp")[0]
+            must(abs(figures["replaced"]["steps"] / truth - 1) < 0.02, truth, said)
+            must(all(f"rank {rank} is slow in " in said for rank in slow), said)
+        must("rank 3 is slow in 60 of 200 steps, from step 70 to 129;" in said, said)
+        must("most steps" not in said, said)
+
+
+def refused(a):
+    """What is no trace is refused with a sentence, and what says little is advised nothing by."""
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace.csv")
+        for rows, sentence in (([(0, 0, 5), (1, 0, 6)], "2 steps and 1 workers"),
+                               ([(0, 0, 5), (0, 1, 6)], "1 steps and 2 workers"),
+                               ([(0, 0, 5), (0, 1, "nan")], 'ready_us is "nan"'),
+                               ([(0, 0, 5), (0, 1, -1)], 'ready_us is "-1"'),
+                               ([(0, 0, 0), (0, 1, 0), (1, 0, 0), (1, 1, 0)], "all times are 0"),
+                               ([(0, 0, 5), (1, 4, 5)], "8 are missing")):
+            with open(trace, "w", encoding="ascii") as f:
+                f.write("step,worker,ready_us\n")
+                f.writelines(f"{step},{rank},{us}\n" for step, rank, us in rows)
+            done = subprocess.run([a.muster, "plan", "--trace", trace], text=True,
+                                  capture_output=True, timeout=60)
+            must(done.returncode == 1 and sentence in done.stderr, sentence, done.stderr)
+        draw(trace, 100, 4, lambda step, rank: 5)
+        said, figures = plan(a, "--trace", trace)
+        must(figures["told"]["policy"] == figures["untold"]["policy"] == "bsp", said)
+        must("no rank is persistently slow" in said, said)
+
+
 CASES = cases(backup, straggler, two_servers, never_waits, asynchronous, full, fills_up,
-              reader_stands_still, production, shown, delayed, given_up)
+              reader_stands_still, production, simulated, promised, refused, shown, delayed,
+              given_up)
 if __name__ == "__main__":
     main(CASES, "muster", "worker", "digits", "data", unlisted=("delayed", "given_up"))

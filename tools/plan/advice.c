@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "tools/plan/blocks.h"
+#include "tools/plan/replaced.h"
+
 /* Quorums are all compared down to so many below all ranks, then each further by this factor. */
 #define NEAR 16u
 #define FURTHER 1.2
@@ -73,15 +76,15 @@ static double ratio(double a, double b)
 	return b > 0 ? a / b : INFINITY;
 }
 
-static void fill_backup(const struct mst_arrivals *a, double all_us, struct mst_quorum_row *row,
+static void fill_backup(const struct mst_arrivals *a, struct mst_quorum_row *row,
 			struct mst_replay_scratch *scratch)
 {
 	struct mst_replay r;
 
 	mst_replay_backup(a, row->quorum, NULL, scratch, &r);
-	row->backup_us = r.us / a->steps;
-	row->backup_speedup = ratio(all_us, row->backup_us);
-	row->backup_gain = row->backup_speedup * r.counted / ((double)a->steps * a->ranks);
+	row->backup_us = r.us / r.steps;
+	row->backup_speedup = ratio(mst_replay_all(a, NULL), row->backup_us);
+	row->backup_gain = row->backup_speedup * r.counted / (r.steps * a->ranks);
 	row->backup_dropped = r.late / (r.counted + r.late);
 }
 
@@ -99,7 +102,7 @@ static int fill_rows(const struct mst_arrivals *a, struct mst_advice *out)
 		mst_arrival_figures_of(a, row->quorum, column, &row->arrival);
 		row->speedup = ratio(all_us, row->arrival.mean_us);
 		row->gain = row->speedup * row->quorum / a->ranks;
-		fill_backup(a, all_us, row, &scratch);
+		fill_backup(a, row, &scratch);
 	}
 	mst_replay_scratch_fini(&scratch);
 	free(column);
@@ -130,18 +133,20 @@ static void choose(const struct mst_arrivals *a, const struct mst_advice *advice
 	c->saved_steps_us = all_us * (1 - 1 / c->speedup);
 }
 
-static int choose_told(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out)
+static int choose_told(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *cfg,
+		       struct mst_advice *out)
 {
 	struct mst_quorum_interval interval[MST_QUORUMS_MAX];
-	uint32_t quorum[MST_QUORUMS_MAX], best = out->count - 1;
+	struct mst_quorum_figures figures[MST_QUORUMS_MAX];
+	uint32_t best = out->count - 1;
 
 	for (uint32_t i = best; i > 0; i--)
 		if (is_known(&out->row[i - 1]) && out->row[i - 1].gain > out->row[best].gain)
 			best = i - 1;
 	for (uint32_t i = 0; i < out->count; i++)
-		quorum[i] = out->row[i].quorum;
-	struct mst_bootstrap_cfg cfg = { quorum, out->count, best, seed };
-	int samples = mst_bootstrap_quorums(a, &cfg, interval);
+		figures[i] = (struct mst_quorum_figures){ out->row[i].quorum, out->row[i].speedup,
+							  out->row[i].gain };
+	int samples = mst_bootstrap_quorums(a, cfg, figures, out->count, best, interval);
 	if (samples < 0)
 		return samples;
 	out->samples = (uint32_t)samples;
@@ -157,7 +162,8 @@ static int choose_told(const struct mst_arrivals *a, uint64_t seed, struct mst_a
 	return 0;
 }
 
-static int choose_untold(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out)
+static int choose_untold(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *cfg,
+			 struct mst_advice *out)
 {
 	uint32_t best = out->count - 1;
 
@@ -171,38 +177,58 @@ static int choose_untold(const struct mst_arrivals *a, uint64_t seed, struct mst
 					   .gain = row->backup_gain,
 					   .dropped = row->backup_dropped,
 					   .interval = { 1, 1 } };
-	int rc = best == out->count - 1
-			 ? 0
-			 : mst_bootstrap_backup(a, row->quorum, seed, &out->untold.interval);
+	const struct mst_quorum_figures figures = { row->quorum, row->backup_speedup,
+						    row->backup_gain };
+	int rc = 0;
+	if (best != out->count - 1)
+		rc = mst_bootstrap_backup(a, cfg, &figures, &out->untold.interval);
 	if (rc >= 0)
 		choose(a, out, &out->untold);
 	return rc < 0 ? rc : 0;
 }
 
-static int judge_slow(const struct mst_arrivals *a, struct mst_advice *out)
+/* With other ranks no step is longer, so less than 1 is no truth. */
+static int judge_replaced(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *cfg,
+			  struct mst_advice *out, double *longest)
 {
-	out->slow = calloc(a->ranks, sizeof(*out->slow));
-	if (out->slow == NULL)
-		return -ENOMEM;
-	mst_slow_judge(a, out->slow);
-	out->persistent = 0;
-	for (uint32_t rank = 0; rank < a->ranks; rank++)
-		out->persistent += out->slow[rank].persistent;
-	out->without_us = mst_slow_without(a, out->slow);
-	return 0;
+	int rc = mst_replaced_fill(a, &out->slow, cfg->seed, longest);
+
+	for (uint32_t step = 0; rc == 0 && step < a->steps; step++)
+		out->replaced_us += longest[step] / a->steps;
+	out->replaced_speedup = ratio(mean_arrival(a, a->ranks), out->replaced_us);
+	if (rc == 0)
+		rc = mst_bootstrap_replaced(a, cfg, longest, out->replaced_speedup, &out->replaced);
+	out->replaced.low = fmin(fmax(out->replaced.low, 1), out->replaced_speedup);
+	return rc < 0 ? rc : 0;
+}
+
+static int judge_slow(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *cfg,
+		      struct mst_advice *out)
+{
+	double *longest = calloc(a->steps, sizeof(*longest));
+	int rc = longest != NULL ? mst_slow_find(a, &out->slow) : -ENOMEM;
+
+	if (rc == 0)
+		rc = judge_replaced(a, cfg, out, longest);
+	free(longest);
+	return rc;
 }
 
 int mst_plan_advise(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out)
 {
-	*out = (struct mst_advice){ 0 };
+	*out = (struct mst_advice){ .block = mst_blocks_length(a) };
+	const struct mst_bootstrap_cfg cfg = { .block = out->block, .seed = seed };
+	int rc = out->block > 0 ? 0 : -ENOMEM;
+
 	choose_quorums(a, out);
-	int rc = fill_rows(a, out);
 	if (rc == 0)
-		rc = choose_told(a, seed, out);
+		rc = fill_rows(a, out);
 	if (rc == 0)
-		rc = choose_untold(a, seed, out);
+		rc = choose_told(a, &cfg, out);
 	if (rc == 0)
-		rc = judge_slow(a, out);
+		rc = choose_untold(a, &cfg, out);
+	if (rc == 0)
+		rc = judge_slow(a, &cfg, out);
 	if (rc != 0)
 		mst_advice_fini(out);
 	return rc;
@@ -210,8 +236,7 @@ int mst_plan_advise(const struct mst_arrivals *a, uint64_t seed, struct mst_advi
 
 void mst_advice_fini(struct mst_advice *advice)
 {
-	free(advice->slow);
-	advice->slow = NULL;
+	mst_slow_free(&advice->slow);
 }
 
 bool mst_advice_ties(const struct mst_advice *advice, uint32_t index)

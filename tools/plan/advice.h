@@ -54,12 +54,15 @@ struct mst_choice {
 
 struct mst_advice {
 	uint32_t count, samples;
+	uint32_t block;                             /* steps in a row that samples are made of */
 	struct mst_quorum_row row[MST_QUORUMS_MAX]; /* by quorum; the last is all ranks */
 	struct mst_choice told;                     /* where late workers are told: ksync */
 	struct mst_choice untold;                   /* where they are not: backup */
-	struct mst_slow_rank *slow;                 /* by rank */
-	uint32_t persistent;                        /* ranks that are slow in most steps */
-	double without_us;                          /* mean step that waits for all but those */
+	struct mst_slow slow;
+	/* With others in the place of all stragglers: */
+	double replaced_us;           /* the mean step */
+	double replaced_speedup;      /* mean step of waiting for all / that */
+	struct mst_interval replaced; /* of replaced_speedup */
 };
 
 /* @seed: of the samples that the intervals are taken from.

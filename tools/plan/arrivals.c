@@ -114,17 +114,15 @@ static void drop_open(struct mst_arrival_rows *rows, struct mst_arrivals *a)
 	rows->count = kept;
 }
 
-/* Numbers the steps from 0, counts steps and ranks. */
-static void number_steps(struct mst_arrival_rows *rows, struct mst_arrivals *a)
+/* Counts steps and ranks. */
+static void count_steps(const struct mst_arrival_rows *rows, struct mst_arrivals *a)
 {
 	uint64_t steps = 0, before = LEFT_OUT;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		struct mst_arrival_row *r = &rows->row[i];
-		if (r->step != before)
-			steps++;
+		const struct mst_arrival_row *r = &rows->row[i];
+		steps += r->step != before;
 		before = r->step;
-		r->step = steps - 1;
 		if (r->rank >= a->ranks)
 			a->ranks = r->rank + 1;
 	}
@@ -188,6 +186,20 @@ static int check_size(const struct mst_arrival_rows *rows, struct mst_arrivals *
 
 /* ---- tables ---- */
 
+/* Numbers the steps from 0, and keeps the numbers that they had. */
+static void number_steps(struct mst_arrival_rows *rows, struct mst_arrivals *a)
+{
+	uint64_t before = LEFT_OUT, steps = 0;
+
+	for (size_t i = 0; i < rows->count; i++) {
+		struct mst_arrival_row *r = &rows->row[i];
+		if (r->step != before)
+			a->number[steps++] = r->step;
+		before = r->step;
+		r->step = steps - 1;
+	}
+}
+
 static int make_tables(struct mst_arrivals *a, struct mst_reason *why)
 {
 	size_t cells = (size_t)a->steps * a->ranks;
@@ -196,7 +208,10 @@ static int make_tables(struct mst_arrivals *a, struct mst_reason *why)
 	a->sorted = calloc(cells, sizeof(*a->sorted));
 	a->at_least = calloc(a->ranks, sizeof(*a->at_least));
 	a->rank_at_least = calloc(a->ranks, sizeof(*a->rank_at_least));
-	if (a->us != NULL && a->sorted != NULL && a->at_least != NULL && a->rank_at_least != NULL)
+	a->rank_given_up = calloc(a->ranks, sizeof(*a->rank_given_up));
+	a->number = calloc(a->steps, sizeof(*a->number));
+	if (a->us != NULL && a->sorted != NULL && a->at_least != NULL && a->rank_at_least != NULL &&
+	    a->rank_given_up != NULL && a->number != NULL)
 		return 0;
 	mst_reason_set(why,
 		       "no memory for %zu times, twice (%zu MiB): read a part of the steps, with "
@@ -223,8 +238,10 @@ static void place_rows(const struct mst_arrival_rows *rows, struct mst_arrivals 
 				bound = r[end].us;
 		for (uint32_t rank = 0; rank < a->ranks; rank++)
 			cell[rank] = as_bound(bound);
-		for (size_t i = first; i < end; i++)
+		for (size_t i = first; i < end; i++) {
 			cell[r[i].rank] = r[i].known ? r[i].us : as_bound(fmax(r[i].us, bound));
+			a->rank_given_up[r[i].rank] += !r[i].known;
+		}
 	}
 }
 
@@ -304,14 +321,16 @@ int mst_arrivals_new(struct mst_arrival_rows *rows, struct mst_arrivals *out,
 	count_gap(rows, &a);
 	if (rows->recorded)
 		drop_open(rows, &a);
-	number_steps(rows, &a);
+	count_steps(rows, &a);
 	rc = check_size(rows, &a, why);
 	if (rc == 0)
 		rc = check_ranks(rows, &a, why);
 	if (rc == 0)
 		rc = make_tables(&a, why);
-	if (rc == 0)
+	if (rc == 0) {
+		number_steps(rows, &a);
 		rc = fill_tables(rows, &a);
+	}
 	if (rc == 0 && a.sorted[(size_t)a.steps * a.ranks - 1] <= 0) {
 		mst_reason_set(why, "all times are 0");
 		rc = -EINVAL;
@@ -330,5 +349,7 @@ void mst_arrivals_free(struct mst_arrivals *a)
 	free(a->sorted);
 	free(a->at_least);
 	free(a->rank_at_least);
+	free(a->rank_given_up);
+	free(a->number);
 	*a = (struct mst_arrivals){ 0 };
 }

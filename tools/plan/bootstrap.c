@@ -2,18 +2,72 @@
 #include "tools/plan/bootstrap.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "common/base/rand.h"
+#include "tools/student.h"
 
-static uint32_t samples_of(double looks)
+/* A time takes so much longer to replay than to look at. */
+#define REPLAY_COST 20
+/* More is noise of few samples. */
+#define ACCELERATION_MAX 0.2
+
+static const double tail = (1 - MST_BOOTSTRAP_INTERVAL) / 2;
+
+/* A step that takes no time could be made any number of times a second: it is no faster than the
+ * shortest that can be told apart. */
+static double ratio(double a, double b)
 {
-	double most = MST_BOOTSTRAP_LOOKS / looks;
+	const double least_us = 1e-3;
 
-	if (most < MST_BOOTSTRAP_SAMPLES_MIN)
-		return MST_BOOTSTRAP_SAMPLES_MIN;
-	return most < MST_BOOTSTRAP_SAMPLES ? (uint32_t)most : MST_BOOTSTRAP_SAMPLES;
+	return fmax(a, least_us) / fmax(b, least_us);
 }
+
+/* ---- samples ---- */
+
+/* The samples as they are drawn. */
+struct draws {
+	const struct mst_arrivals *a;
+	uint32_t block, samples;
+	struct mst_rand rand;
+	uint32_t *step; /* of the present sample */
+	double *value;  /* of one figure, by sample */
+};
+
+/* @looks: times that are looked at for one sample. */
+static int draws_init(struct draws *d, const struct mst_arrivals *a,
+		      const struct mst_bootstrap_cfg *cfg, double looks)
+{
+	double most = fmin(MST_BOOTSTRAP_LOOKS / looks, MST_BOOTSTRAP_SAMPLES);
+
+	*d = (struct draws){ .a = a, .block = cfg->block };
+	d->samples = cfg->samples > 0 ? cfg->samples
+				      : (uint32_t)fmax(most, MST_BOOTSTRAP_SAMPLES_MIN);
+	d->step = calloc(a->steps, sizeof(*d->step));
+	d->value = calloc(d->samples, sizeof(*d->value));
+	mst_rand_seed(&d->rand, cfg->seed);
+	return d->step != NULL && d->value != NULL ? 0 : -ENOMEM;
+}
+
+static void draws_fini(struct draws *d)
+{
+	free(d->step);
+	free(d->value);
+}
+
+/* After the last step of the trace a block goes on with the first. */
+static void draw(struct draws *d)
+{
+	uint32_t steps = d->a->steps, at = 0;
+
+	for (uint32_t i = 0; i < steps; i++) {
+		at = i % d->block == 0 ? (uint32_t)mst_rand_below(&d->rand, steps) : at + 1;
+		d->step[i] = at %= steps;
+	}
+}
+
+/* ---- intervals ---- */
 
 static int by_size(const void *a, const void *b)
 {
@@ -22,59 +76,75 @@ static int by_size(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Sorts the values. */
-static struct mst_interval interval_of(double *value, uint32_t count)
+/* By how much an interval is wider than the values of the samples are. */
+static double wider(const struct draws *d)
 {
-	const double tail = (1 - MST_BOOTSTRAP_INTERVAL) / 2;
+	double blocks = fmax((double)d->a->steps / d->block, 2);
 
-	qsort(value, count, sizeof(*value), by_size);
-	return (struct mst_interval){ mst_quantile(value, count, tail),
-				      mst_quantile(value, count, 1 - tail) };
+	return sqrt(blocks / (blocks - 1)) * mst_student_quantile(1 - tail, blocks - 1) /
+	       mst_student_quantile(1 - tail, INFINITY);
 }
 
-static void draw(struct mst_rand *rand, uint32_t steps, uint32_t *step)
+/* A sixth of the skewness of the values around @centre. */
+static double acceleration(const struct draws *d, double centre)
 {
-	for (uint32_t i = 0; i < steps; i++)
-		step[i] = (uint32_t)mst_rand_below(rand, steps);
+	double squares = 0, cubes = 0;
+
+	for (uint32_t i = 0; i < d->samples; i++) {
+		double off = d->value[i] - centre;
+		squares += off * off / d->samples;
+		cubes += off * off * off / d->samples;
+	}
+	double a = squares > 0 ? cubes / pow(squares, 1.5) / 6 : 0;
+	return fmax(fmin(a, ACCELERATION_MAX), -ACCELERATION_MAX);
+}
+
+/* The interval of a figure whose values in the samples are in d->value; sorts them. */
+static struct mst_interval interval_of(struct draws *d, double figure)
+{
+	double centre = 0, by = wider(d), z = mst_student_quantile(1 - tail, INFINITY);
+
+	for (uint32_t i = 0; i < d->samples; i++) {
+		d->value[i] = log(d->value[i]);
+		centre += d->value[i] / d->samples;
+	}
+	qsort(d->value, d->samples, sizeof(d->value[0]), by_size);
+	double a = acceleration(d, centre);
+	double below = mst_student_below(-z / (1 + a * z), INFINITY);
+	double above = mst_student_below(z / (1 - a * z), INFINITY);
+	double low = fmin(mst_quantile(d->value, d->samples, below) - centre, 0);
+	double high = fmax(mst_quantile(d->value, d->samples, above) - centre, 0);
+	return (struct mst_interval){ figure * exp(by * low), figure * exp(by * high) };
 }
 
 /* ---- all quorums ---- */
 
 struct quorum_samples {
-	const struct mst_arrivals *a;
-	const struct mst_bootstrap_cfg *cfg;
-	uint32_t samples;
-	uint32_t *step;  /* of the present sample */
+	struct draws draws;
+	const struct mst_quorum_figures *figures;
+	uint32_t count, best;
 	double *gain;    /* [sample * count + index] */
 	double *speedup; /* [sample * count + index] */
-	double *value;   /* of one figure, by sample */
 };
 
 /* The sums of the present sample, one for each quorum, to @sum. */
 static void sum_sample(const struct quorum_samples *s, double *sum)
 {
-	for (uint32_t q = 0; q < s->cfg->count; q++)
+	const struct mst_arrivals *a = s->draws.a;
+
+	for (uint32_t q = 0; q < s->count; q++)
 		sum[q] = 0;
-	for (uint32_t i = 0; i < s->a->steps; i++) {
-		const double *arrival = &s->a->sorted[(size_t)s->step[i] * s->a->ranks];
-		for (uint32_t q = 0; q < s->cfg->count; q++)
-			sum[q] += arrival[s->cfg->quorum[q] - 1];
+	for (uint32_t i = 0; i < a->steps; i++) {
+		const double *arrival = &a->sorted[(size_t)s->draws.step[i] * a->ranks];
+		for (uint32_t q = 0; q < s->count; q++)
+			sum[q] += arrival[s->figures[q].quorum - 1];
 	}
-}
-
-/* A step that takes no time could be made any number of times a second: it is no faster than the
- * shortest that can be told apart. */
-static double ratio(double a, double b)
-{
-	const double least_us = 1e-3;
-
-	return a / (b > least_us ? b : least_us);
 }
 
 static void take_sample(const struct quorum_samples *s, uint32_t sample,
 			struct mst_quorum_interval *out)
 {
-	uint32_t count = s->cfg->count, best = 0;
+	uint32_t count = s->count, best = 0;
 	double *gain = &s->gain[(size_t)sample * count];
 	double *speedup = &s->speedup[(size_t)sample * count];
 
@@ -82,100 +152,128 @@ static void take_sample(const struct quorum_samples *s, uint32_t sample,
 	double all = speedup[count - 1];
 	for (uint32_t q = 0; q < count; q++) {
 		speedup[q] = ratio(all, speedup[q]);
-		gain[q] = speedup[q] * s->cfg->quorum[q] / s->a->ranks;
+		gain[q] = speedup[q] * s->figures[q].quorum / s->draws.a->ranks;
 		if (gain[q] >= gain[best])
 			best = q;
 	}
-	out[best].best += 1.0 / s->samples;
+	out[best].best += 1.0 / s->draws.samples;
 }
 
-static void conclude(const struct quorum_samples *s, struct mst_quorum_interval *out)
+/* No step that waits for fewer takes longer. */
+static void keep_possible(const struct quorum_samples *s, uint32_t q,
+			  struct mst_quorum_interval *out)
 {
-	uint32_t count = s->cfg->count;
+	const struct mst_quorum_figures *f = &s->figures[q];
+	double least = (double)f->quorum / s->draws.a->ranks;
+
+	out->speedup.low = fmax(out->speedup.low, fmin(1, f->speedup));
+	out->gain.low = fmax(out->gain.low, fmin(least, f->gain));
+}
+
+static void conclude(struct quorum_samples *s, struct mst_quorum_interval *out)
+{
+	struct draws *d = &s->draws;
+	uint32_t count = s->count;
 
 	for (uint32_t q = 0; q < count; q++) {
-		for (uint32_t i = 0; i < s->samples; i++)
-			s->value[i] = s->speedup[(size_t)i * count + q];
-		out[q].speedup = interval_of(s->value, s->samples);
-		for (uint32_t i = 0; i < s->samples; i++)
-			s->value[i] = s->gain[(size_t)i * count + q];
-		out[q].gain = interval_of(s->value, s->samples);
-		for (uint32_t i = 0; i < s->samples; i++)
-			s->value[i] = s->gain[(size_t)i * count + q] /
-				      s->gain[(size_t)i * count + s->cfg->best];
-		out[q].behind = interval_of(s->value, s->samples);
+		for (uint32_t i = 0; i < d->samples; i++)
+			d->value[i] = s->speedup[(size_t)i * count + q];
+		out[q].speedup = interval_of(d, s->figures[q].speedup);
+		for (uint32_t i = 0; i < d->samples; i++)
+			d->value[i] = s->gain[(size_t)i * count + q];
+		out[q].gain = interval_of(d, s->figures[q].gain);
+		keep_possible(s, q, &out[q]);
+		for (uint32_t i = 0; i < d->samples; i++)
+			d->value[i] = s->gain[(size_t)i * count + q] /
+				      s->gain[(size_t)i * count + s->best];
+		out[q].behind = interval_of(d, s->figures[q].gain / s->figures[s->best].gain);
 	}
 }
 
 int mst_bootstrap_quorums(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *cfg,
+			  const struct mst_quorum_figures *figures, uint32_t count, uint32_t best,
 			  struct mst_quorum_interval *out)
 {
-	struct quorum_samples s = { .a = a, .cfg = cfg };
-	struct mst_rand rand;
+	struct quorum_samples s = { .figures = figures, .count = count, .best = best };
+	int rc = draws_init(&s.draws, a, cfg, (double)a->steps * count);
 
-	s.samples = samples_of((double)a->steps * cfg->count);
-	s.step = calloc(a->steps, sizeof(*s.step));
-	s.gain = calloc((size_t)s.samples * cfg->count, sizeof(*s.gain));
-	s.speedup = calloc((size_t)s.samples * cfg->count, sizeof(*s.speedup));
-	s.value = calloc(s.samples, sizeof(*s.value));
-	int rc = s.step != NULL && s.gain != NULL && s.speedup != NULL && s.value != NULL
-			 ? (int)s.samples
-			 : -ENOMEM;
-	if (rc > 0) {
-		for (uint32_t q = 0; q < cfg->count; q++)
+	s.gain = calloc((size_t)s.draws.samples * count, sizeof(*s.gain));
+	s.speedup = calloc((size_t)s.draws.samples * count, sizeof(*s.speedup));
+	if (s.gain == NULL || s.speedup == NULL)
+		rc = -ENOMEM;
+	if (rc == 0) {
+		for (uint32_t q = 0; q < count; q++)
 			out[q] = (struct mst_quorum_interval){ .best = 0 };
-		mst_rand_seed(&rand, cfg->seed);
-		for (uint32_t i = 0; i < s.samples; i++) {
-			draw(&rand, a->steps, s.step);
+		for (uint32_t i = 0; i < s.draws.samples; i++) {
+			draw(&s.draws);
 			take_sample(&s, i, out);
 		}
 		conclude(&s, out);
+		rc = (int)s.draws.samples;
 	}
-	free(s.step);
+	draws_fini(&s.draws);
 	free(s.gain);
 	free(s.speedup);
-	free(s.value);
 	return rc;
 }
 
 /* ---- backup ---- */
 
 /* Gradients a second in a sample, of those of waiting for all in the same sample. */
-static double backup_gain(const struct mst_arrivals *a, uint32_t quorum, const uint32_t *step,
+static double backup_gain(const struct draws *d, uint32_t quorum,
 			  struct mst_replay_scratch *scratch)
 {
 	struct mst_replay replay;
-	double all = 0;
 
-	for (uint32_t i = 0; i < a->steps; i++)
-		all += a->sorted[(size_t)step[i] * a->ranks + a->ranks - 1];
-	mst_replay_backup(a, quorum, step, scratch, &replay);
-	return ratio(all, replay.us) * replay.counted / ((double)a->ranks * a->steps);
+	mst_replay_backup(d->a, quorum, d->step, scratch, &replay);
+	return ratio(mst_replay_all(d->a, d->step), replay.us / replay.counted * d->a->ranks);
 }
 
-int mst_bootstrap_backup(const struct mst_arrivals *a, uint32_t quorum, uint64_t seed,
-			 struct mst_interval *gain)
+int mst_bootstrap_backup(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *cfg,
+			 const struct mst_quorum_figures *figures, struct mst_interval *gain)
 {
-	uint32_t samples = samples_of((double)a->steps * a->ranks * 4);
-	uint32_t *step = calloc(a->steps, sizeof(*step));
-	double *value = calloc(samples, sizeof(*value));
 	struct mst_replay_scratch scratch;
-	struct mst_rand rand;
-	int rc = mst_replay_scratch_init(&scratch, a->ranks);
+	struct draws d;
+	int rc = draws_init(&d, a, cfg,
+			    (double)mst_replay_length(a) * a->ranks * a->ranks / figures->quorum *
+				    REPLAY_COST);
+	int failed = mst_replay_scratch_init(&scratch, a->ranks);
 
-	if (rc != 0 || step == NULL || value == NULL) {
-		rc = -ENOMEM;
-	} else {
-		mst_rand_seed(&rand, seed);
-		for (uint32_t i = 0; i < samples; i++) {
-			draw(&rand, a->steps, step);
-			value[i] = backup_gain(a, quorum, step, &scratch);
-		}
-		*gain = interval_of(value, samples);
-		rc = (int)samples;
+	rc = rc != 0 ? rc : failed;
+	for (uint32_t i = 0; rc == 0 && i < d.samples; i++) {
+		draw(&d);
+		d.value[i] = backup_gain(&d, figures->quorum, &scratch);
+	}
+	if (rc == 0) {
+		*gain = interval_of(&d, figures->gain);
+		rc = (int)d.samples;
 	}
 	mst_replay_scratch_fini(&scratch);
-	free(step);
-	free(value);
+	draws_fini(&d);
+	return rc;
+}
+
+/* ---- without stragglers ---- */
+
+int mst_bootstrap_replaced(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *cfg,
+			   const double *replaced, double speedup, struct mst_interval *out)
+{
+	struct draws d;
+	int rc = draws_init(&d, a, cfg, a->steps);
+
+	for (uint32_t sample = 0; rc == 0 && sample < d.samples; sample++) {
+		double all = 0, without = 0;
+		draw(&d);
+		for (uint32_t i = 0; i < a->steps; i++) {
+			all += a->sorted[(size_t)d.step[i] * a->ranks + a->ranks - 1];
+			without += replaced[d.step[i]];
+		}
+		d.value[sample] = ratio(all, without);
+	}
+	if (rc == 0) {
+		*out = interval_of(&d, speedup);
+		rc = (int)d.samples;
+	}
+	draws_fini(&d);
 	return rc;
 }

@@ -90,9 +90,11 @@ static void print_rows(const struct mst_advice *advice, FILE *out)
 		print_row(advice, i - 1, out);
 	(void)fprintf(out,
 		      "steps, grad.: steps and counted gradients a second, of those of waiting for "
-		      "all;\n95 %%: the interval of grad. in %" PRIu32
-		      " samples of the steps; alike: the trace cannot tell it from the best\n",
+		      "all;\n95 %%: the interval of grad. in %" PRIu32 " samples of the steps",
 		      advice->samples);
+	if (advice->block > 1)
+		(void)fprintf(out, ", in blocks of %" PRIu32, advice->block);
+	(void)fprintf(out, ";\nalike: the trace cannot tell it from the best\n");
 }
 
 /* ---- the choice ---- */
@@ -194,44 +196,84 @@ static void print_choices(const struct mst_plan_report *r, FILE *out)
 
 /* ---- stragglers ---- */
 
-static void print_slow(const struct mst_slow_rank *s, uint32_t steps, FILE *out)
+static void print_when(const struct mst_plan_report *r, const struct mst_slow_rank *s, FILE *out)
 {
+	const struct mst_arrivals *a = r->arrivals;
+
+	if (s->slow == a->steps)
+		return;
+	if (s->periods > 1)
+		(void)fprintf(out, " in %" PRIu32 " periods", s->periods);
+	(void)fprintf(out, ", from step %" PRIu64 " to %" PRIu64, a->number[s->first],
+		      a->number[s->last]);
+}
+
+static void print_slow(const struct mst_plan_report *r, const struct mst_slow_rank *s, FILE *out)
+{
+	if (s->slow == 0) {
+		(void)fprintf(out,
+			      "rank %" PRIu32 " gives most of its gradients up: how slow it is "
+			      "nobody knows\n",
+			      s->rank);
+		return;
+	}
+	(void)fprintf(out, "rank %" PRIu32 " is slow in %s%" PRIu32 " of %" PRIu32 " steps",
+		      s->rank, s->persistent ? "most steps: in " : "", s->slow, r->arrivals->steps);
+	print_when(r, s, out);
 	(void)fprintf(out,
-		      "rank %" PRIu32 " is slow in most steps: in %" PRIu32 " of %" PRIu32
-		      " (by chance: probability %.1g);\n  it takes %s%.2f times the median\n",
-		      s->rank, s->slow, steps, s->chance, s->at_least ? "at least " : "", s->ratio);
+		      ";\n  it takes %s%.2f times as long as the fast ranks, and %s were waited "
+		      "for it\n",
+		      s->at_least ? "at least " : "", s->ratio, duration(s->cost_us).text);
 }
 
 /* To start fewer workers pays only if the others then count more gradients a second. */
-static void print_persistent(const struct mst_plan_report *r, FILE *out)
+static void print_fewer(const struct mst_plan_report *r, FILE *out)
 {
-	const struct mst_arrival_figures *all = &r->arrival[r->arrivals->ranks - 1];
-	double without = r->advice->without_us;
-	uint32_t ranks = r->arrivals->ranks, others = ranks - r->advice->persistent;
-	double gain = all->mean_us / without * others / ranks;
+	const struct mst_slow *slow = &r->advice->slow;
+	uint32_t ranks = r->arrivals->ranks, others = ranks - slow->stragglers;
+	double gain = r->arrival[ranks - 1].mean_us / slow->without_us * others / ranks;
 
-	for (uint32_t rank = 0; rank < ranks; rank++)
-		if (r->advice->slow[rank].persistent)
-			print_slow(&r->advice->slow[rank], r->arrivals->steps, out);
-	(void)fprintf(out, "  Replace %s: ", r->advice->persistent > 1 ? "them" : "it");
-	(void)fprintf(out, "waiting for the other %" PRIu32 " takes %s a step instead of %s%s.\n",
-		      others, duration(without).text, all->at_least > 0 ? "at least " : "",
-		      duration(all->mean_us).text);
-	if (gain > 1)
+	if (slow->persistent == slow->stragglers && slow->without_us > 0 && gain > 1)
 		(void)fprintf(out,
 			      "  Or start the job with %" PRIu32
 			      " workers: they count %.3f times as many gradients a second.\n",
 			      others, gain);
 }
 
+static void print_replace(const struct mst_plan_report *r, FILE *out)
+{
+	const struct mst_advice *advice = r->advice;
+	const struct mst_arrival_figures *all = &r->arrival[r->arrivals->ranks - 1];
+	bool several = advice->slow.stragglers > 1;
+
+	(void)fprintf(out,
+		      "  Replace %s%s: with ranks like the fast ones in %s place, waiting for all "
+		      "takes %s\n  a step instead of %s%s: steps are %.3f times as fast (%.3f to "
+		      "%.3f).\n",
+		      several ? "them" : "it", several ? " all" : "", several ? "their" : "its",
+		      duration(advice->replaced_us).text, all->at_least > 0 ? "at least " : "",
+		      duration(all->mean_us).text, advice->replaced_speedup, advice->replaced.low,
+		      advice->replaced.high);
+}
+
+static void print_stragglers(const struct mst_plan_report *r, FILE *out)
+{
+	for (uint32_t rank = 0; rank < r->arrivals->ranks; rank++)
+		if (r->advice->slow.rank[rank].straggler)
+			print_slow(r, &r->advice->slow.rank[rank], out);
+	print_replace(r, out);
+	print_fewer(r, out);
+}
+
 static void print_wandering(const struct mst_plan_report *r, FILE *out)
 {
 	const struct mst_arrivals *a = r->arrivals;
+	const struct mst_slow_rank *slow = r->advice->slow.rank;
 	uint32_t once = 0, most = 0;
 
 	for (uint32_t rank = 0; rank < a->ranks; rank++) {
-		once += r->advice->slow[rank].slowest > 0;
-		if (r->advice->slow[rank].slowest > r->advice->slow[most].slowest)
+		once += slow[rank].slowest > 0;
+		if (slow[rank].slowest > slow[most].slowest)
 			most = rank;
 	}
 	if (once == 0)
@@ -241,7 +283,7 @@ static void print_wandering(const struct mst_plan_report *r, FILE *out)
 			      "no rank is persistently slow: %" PRIu32 " of %" PRIu32
 			      " ranks are the slowest of a step at least once,\n  rank %" PRIu32
 			      " most often, in %" PRIu32 " of %" PRIu32 " steps\n",
-			      once, a->ranks, most, r->advice->slow[most].slowest, a->steps);
+			      once, a->ranks, most, slow[most].slowest, a->steps);
 }
 
 void mst_plan_print(const struct mst_plan_report *r, FILE *out)
@@ -250,8 +292,8 @@ void mst_plan_print(const struct mst_plan_report *r, FILE *out)
 	print_rows(r->advice, out);
 	(void)fputc('\n', out);
 	print_choices(r, out);
-	if (r->advice->persistent > 0)
-		print_persistent(r, out);
+	if (r->advice->slow.stragglers > 0)
+		print_stragglers(r, out);
 	else
 		print_wandering(r, out);
 }
@@ -395,11 +437,19 @@ static json_t *choice_json(const struct mst_plan_report *r, const struct mst_cho
 			 real_or_null(c->saved_steps_us));
 }
 
-static json_t *slow_json(const struct mst_slow_rank *s)
+/* Steps are told by their numbers in the file; a rank without a period has none. */
+static json_t *slow_json(const struct mst_plan_report *r, const struct mst_slow_rank *s)
 {
-	return json_pack("{s:I, s:I, s:I, s:f, s:b, s:f, s:b}", "rank", (json_int_t)s->rank, "slow",
-			 (json_int_t)s->slow, "slowest", (json_int_t)s->slowest, "ratio", s->ratio,
-			 "at_least", s->at_least, "chance", s->chance, "persistent", s->persistent);
+	const uint64_t *number = r->arrivals->number;
+	json_t *first = s->slow > 0 ? json_integer((json_int_t)number[s->first]) : json_null();
+	json_t *last = s->slow > 0 ? json_integer((json_int_t)number[s->last]) : json_null();
+
+	return json_pack("{s:I, s:I, s:I, s:o, s:o, s:I, s:f, s:f, s:b, s:b, s:b}", "rank",
+			 (json_int_t)s->rank, "slow", (json_int_t)s->slow, "periods",
+			 (json_int_t)s->periods, "first_step", first, "last_step", last, "slowest",
+			 (json_int_t)s->slowest, "ratio", s->ratio, "cost_us", s->cost_us,
+			 "at_least", s->at_least, "straggler", s->straggler, "persistent",
+			 s->persistent);
 }
 
 static json_t *ranks_json(const struct mst_plan_report *r)
@@ -408,7 +458,7 @@ static json_t *ranks_json(const struct mst_plan_report *r)
 	int failed = out == NULL;
 
 	for (uint32_t rank = 0; rank < r->arrivals->ranks && !failed; rank++)
-		failed = json_array_append_new(out, slow_json(&r->advice->slow[rank]));
+		failed = json_array_append_new(out, slow_json(r, &r->advice->slow.rank[rank]));
 	if (failed) {
 		json_decref(out);
 		return NULL;
@@ -416,14 +466,24 @@ static json_t *ranks_json(const struct mst_plan_report *r)
 	return out;
 }
 
+static json_t *replaced_json(const struct mst_advice *advice)
+{
+	return json_pack("{s:f, s:o, s:o}", "mean_us", advice->replaced_us, "steps",
+			 real_or_null(advice->replaced_speedup), "steps_interval",
+			 interval_json(&advice->replaced));
+}
+
 json_t *mst_plan_json(const struct mst_plan_report *r)
 {
-	return json_pack("{s:s, s:I, s:I, s:b, s:I, s:o, s:o, s:o, s:o, s:o, s:f, s:o}", "trace",
-			 r->trace, "steps", (json_int_t)r->arrivals->steps, "ranks",
+	const struct mst_advice *advice = r->advice;
+
+	return json_pack("{s:s, s:I, s:I, s:b, s:I, s:I, s:o, s:o, s:o, s:o, s:o, s:f, s:o, s:o}",
+			 "trace", r->trace, "steps", (json_int_t)r->arrivals->steps, "ranks",
 			 (json_int_t)r->arrivals->ranks, "recording", r->rows->recorded, "samples",
-			 (json_int_t)r->advice->samples, "input", input_json(r), "arrivals",
-			 arrivals_json(r), "quorums", rows_json(r), "told",
-			 choice_json(r, &r->advice->told, "ksync"), "untold",
-			 choice_json(r, &r->advice->untold, "backup"), "mean_us_without_stragglers",
-			 r->advice->without_us, "slow_ranks", ranks_json(r));
+			 (json_int_t)advice->samples, "block", (json_int_t)advice->block, "input",
+			 input_json(r), "arrivals", arrivals_json(r), "quorums", rows_json(r),
+			 "told", choice_json(r, &advice->told, "ksync"), "untold",
+			 choice_json(r, &advice->untold, "backup"), "mean_us_without_stragglers",
+			 advice->slow.without_us, "replaced", replaced_json(advice), "slow_ranks",
+			 ranks_json(r));
 }
