@@ -272,7 +272,7 @@ STEPS = {
     ),
     "distance_lars": (
         3,
-        ["--policy", "ssp:2", "--commits", "60", "--optimizer", "lars:trust=0.1", "--lr-distance",
+        ["--policy", "ssp:2", "--commits", "60", "--optimizer", "lars:trust=0.1,momentum=0.9", "--lr-distance",
          "0.001"],
         ["tensors=30", "scales=1", "into=1"],
         ["lars:lr=1,trust=0.1,tensors=30", "--lr-distance", "0.001", "--count", "1"],
@@ -304,9 +304,8 @@ STEPS = {
     ),
     "lr_scale_samples_workers_own": (
         3,
-        ["--policy", "backup:2", "--owner", "workers", "--commits", "20", "--lr-scale",
-         "samples:3"],
-        ["owner=workers", "start=0"],
+        ["--policy", "bsp", "--owner", "workers", "--commits", "40", "--lr-scale", "samples:3"],
+        ["owner=workers", "start=0", "weights=1"],
         ["none", "--lr-scale", "samples:3"],
         0,
     ),

@@ -152,8 +152,10 @@ void mst_speed_probed(struct mst_speed *p, uint64_t now_ns)
 
 bool mst_speed_is_held(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns)
 {
-	return p->began_ns != 0 && ref->count > 0 &&
-	       now_ns - p->began_ns > MST_SPEED_HELD * ref->mean_ns;
+	uint64_t ns = now_ns - p->began_ns;
+
+	return p->began_ns != 0 && ref->count > 0 && ns > MST_SPEED_LONG_MS * MST_MS &&
+	       ns > MST_SPEED_HELD * ref->mean_ns;
 }
 
 bool mst_speed_is_slow(const struct mst_speed *p, const struct mst_reference *ref, double enough,

@@ -25,7 +25,8 @@
 
 /* A rank is slow from this ratio to the fast ranks on; below it, it is so no more. */
 #define MST_SPEED_RATIO 1.5
-/* A gradient that lasts for so many of the fast ranks' is enough alone. */
+/* A gradient that lasts for so many of the fast ranks' is enough alone, if it is longer than
+ * MST_SPEED_LONG_MS. */
 #define MST_SPEED_HELD 20u
 /* A rank is at its gradient for long if that lasts longer than each of the fast ranks' that are
  * known, than so many of them on average, and than so many ms. That is worth a look, and not enough

@@ -159,7 +159,7 @@ static void a_papers_name_leads_to_ours_or_to_a_reason(void)
 	CU_ASSERT(refuses("did you mean backup:N?", FLAGS("-n5", "--policy", "Sync-Opt")));
 	CU_ASSERT(refuses("did you mean backup:N?", FLAGS("-n5", "--policy", "backup_workers:4")));
 	CU_ASSERT(refuses("did you mean ssp:S?", FLAGS("-n5", "--policy", "stale-synchronous:3")));
-	CU_ASSERT(refuses("did you mean nonblocking[:MS]?",
+	CU_ASSERT(refuses("did you mean nonblocking[:MS[,AGE]]?",
 			  FLAGS("-n5", "--policy", "Non-Blocking")));
 	CU_ASSERT(refuses("did you mean ksync:K?", FLAGS("-n5", "--policy", "psync")));
 	CU_ASSERT(refuses("did you mean async?", FLAGS("-n5", "--policy", "ASGD")));
