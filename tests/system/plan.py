@@ -378,6 +378,14 @@ def refused(a):
             done = subprocess.run([a.muster, "plan", "--trace", trace], text=True,
                                   capture_output=True, timeout=60)
             must(done.returncode == 1 and sentence in done.stderr, sentence, done.stderr)
+        with open(trace, "w", newline="", encoding="ascii") as f:
+            lines = csv.writer(f, lineterminator="\n")
+            lines.writerow(HEADER)
+            lines.writerows([rank, step, 0, 100 + rank + step % 5, "counted"]
+                            for step in range(100) for rank in range(3 if step < 50 else 2))
+        said, figures = plan(a, "--trace", trace)
+        must("rank 2 has no gradient after step 49\n" in said, said)
+        must(not any(r["straggler"] for r in figures["slow_ranks"]), said)
         draw(trace, 100, 4, lambda step, rank: 5)
         said, figures = plan(a, "--trace", trace)
         must(figures["told"]["policy"] == figures["untold"]["policy"] == "bsp", said)

@@ -61,6 +61,31 @@ class Tune(Scene):
         self.assertIn("the runs of bsp differ by more than the tolerance", err)
         self.assertIn("bsp, run 2 of 3, seed 7: score 1.3 after", err)
 
+    def test_chance(self):
+        """where the runs differ by more than what decides, that is told, with the runs that would
+        tell; the answer is there all the same"""
+        rc, out, err = self.tune("-q", "--runs", "3", "--tries", "2", "--tolerance", "0.3",
+                                 "--json", self.path("x"), words=["threshold=0.3", "chance=0.3"])
+        self.assertEqual(rc, 0, err)
+        with open(self.path("x")) as f:
+            found = json.load(f)
+        self.assertEqual([t["sure"] for t in found["tried"]], [None, False, False])
+        self.assertEqual([t["kept"] for t in found["tried"]], [True, True, False])
+        self.assertEqual((found["share"], found["sure"]), (0.5, False))
+        self.assertEqual(found["runs_to_tell"], max(t["runs_to_tell"] for t in found["tried"][1:]))
+        self.assertRegex(out, r"syncswitch:0\.5 .*  kept, perhaps by chance\n")
+        runs = found["runs_to_tell"]
+        self.assertIn("use: --policy syncswitch:0.5 --samples 40\nby chance, perhaps: 2 of 2 "
+                      f"decisions; {runs} runs of each would tell\n", out)
+        self.assertRegex(err, rf"chance may have made the choice: 2 of 2 decisions .* {runs} ")
+
+    def test_one_run(self):
+        """one run of each share says nothing of chance, which is told"""
+        rc, out, err = self.tune("-q", "--runs", "1", "--tries", "1", words=["threshold=0.3"])
+        self.assertEqual(rc, 0)
+        self.assertIn("one run of each says nothing of chance", out)
+        self.assertIn("use --runs 2 at the least", err)
+
     def test_lower(self):
         """where less is better, a share that has more is not kept"""
         found = self.figures("--runs", "1", "--tries", "2", "--lower",

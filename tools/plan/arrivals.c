@@ -209,9 +209,12 @@ static int make_tables(struct mst_arrivals *a, struct mst_reason *why)
 	a->at_least = calloc(a->ranks, sizeof(*a->at_least));
 	a->rank_at_least = calloc(a->ranks, sizeof(*a->rank_at_least));
 	a->rank_given_up = calloc(a->ranks, sizeof(*a->rank_given_up));
+	a->rank_first = calloc(a->ranks, sizeof(*a->rank_first));
+	a->rank_end = calloc(a->ranks, sizeof(*a->rank_end));
 	a->number = calloc(a->steps, sizeof(*a->number));
 	if (a->us != NULL && a->sorted != NULL && a->at_least != NULL && a->rank_at_least != NULL &&
-	    a->rank_given_up != NULL && a->number != NULL)
+	    a->rank_given_up != NULL && a->rank_first != NULL && a->rank_end != NULL &&
+	    a->number != NULL)
 		return 0;
 	mst_reason_set(why,
 		       "no memory for %zu times, twice (%zu MiB): read a part of the steps, with "
@@ -241,6 +244,9 @@ static void place_rows(const struct mst_arrival_rows *rows, struct mst_arrivals 
 		for (size_t i = first; i < end; i++) {
 			cell[r[i].rank] = r[i].known ? r[i].us : as_bound(fmax(r[i].us, bound));
 			a->rank_given_up[r[i].rank] += !r[i].known;
+			if (a->rank_end[r[i].rank] == 0)
+				a->rank_first[r[i].rank] = (uint32_t)r[i].step;
+			a->rank_end[r[i].rank] = (uint32_t)r[i].step + 1;
 		}
 	}
 }
@@ -350,6 +356,8 @@ void mst_arrivals_free(struct mst_arrivals *a)
 	free(a->at_least);
 	free(a->rank_at_least);
 	free(a->rank_given_up);
+	free(a->rank_first);
+	free(a->rank_end);
 	free(a->number);
 	*a = (struct mst_arrivals){ 0 };
 }

@@ -31,7 +31,8 @@ struct mst_arrivals {
 	uint32_t *at_least; /* [k - 1]: steps in which the k-th arrival is only known to be later */
 	uint32_t *rank_at_least; /* [rank]: steps in which its time is only known to be longer */
 	uint32_t *rank_given_up; /* [rank]: gradients of it that were not finished */
-	uint64_t *number;        /* [step]: its number in the file */
+	uint32_t *rank_first, *rank_end; /* [rank]: its first row's step, and that after its last */
+	uint64_t *number;                /* [step]: its number in the file */
 
 	/* What was done with the rows. */
 	uint64_t absent;         /* cells without a row */

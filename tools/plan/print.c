@@ -29,6 +29,30 @@ static void note(FILE *out, uint64_t count, const char *what)
 		(void)fprintf(out, "  %" PRIu64 " %s\n", count, what);
 }
 
+/* A rank that has no row in so many steps at the beginning, or at the end, may not have been there.
+ */
+static uint32_t many(const struct mst_arrivals *a)
+{
+	return a->steps / 10 + 1;
+}
+
+static void print_absent(const struct mst_arrivals *a, FILE *out)
+{
+	for (uint32_t rank = 0; rank < a->ranks; rank++) {
+		uint32_t first = a->rank_first[rank], end = a->rank_end[rank];
+		if (end == 0)
+			(void)fprintf(out, "  rank %" PRIu32 " has no gradient\n", rank);
+		if (end > 0 && first > many(a))
+			(void)fprintf(
+				out, "  rank %" PRIu32 " has no gradient before step %" PRIu64 "\n",
+				rank, a->number[first]);
+		if (end > 0 && end + many(a) < a->steps)
+			(void)fprintf(out,
+				      "  rank %" PRIu32 " has no gradient after step %" PRIu64 "\n",
+				      rank, a->number[end - 1]);
+	}
+}
+
 static void print_input(const struct mst_plan_report *r, FILE *out)
 {
 	const struct mst_arrivals *a = r->arrivals;
@@ -44,6 +68,7 @@ static void print_input(const struct mst_plan_report *r, FILE *out)
 	note(out, r->rows->untimed, "gradients have no start, and are taken for missing");
 	note(out, r->rows->gone_missing, "rows were not recorded, and are taken for missing");
 	note(out, r->rows->outside, "rows are outside of --from and --to");
+	print_absent(a, out);
 }
 
 /* ---- quorums ---- */

@@ -115,6 +115,55 @@ static int try_bsp(struct mst_search *s, struct mst_signals *signals)
 	return status;
 }
 
+static void judge(struct mst_search *s, struct mst_tune_share *tried)
+{
+	double tolerance = s->bisection.wanted - s->tried[0].spread.mean;
+	double distance[MST_TUNE_RUNS_MAX];
+
+	for (uint32_t i = 0; i < tried->trials; i++)
+		distance[i] = tried->trial[i].value - s->tried[0].trial[i].value - tolerance;
+	struct mst_spread spread = mst_spread_of(distance, tried->trials);
+	tried->noise = mst_noise_of(&spread);
+	tried->kept = mst_bisection_take(&s->bisection, tried->spread.mean);
+}
+
+uint32_t mst_search_unsure(const struct mst_search *s, uint32_t *runs)
+{
+	uint32_t unsure = 0;
+
+	*runs = 0;
+	for (uint32_t i = 1; i < s->count; i++) {
+		const struct mst_tune_share *t = &s->tried[i];
+		unsure += t->whole && !t->noise.sure;
+		if (t->whole && t->noise.runs > *runs)
+			*runs = t->noise.runs;
+	}
+	return unsure;
+}
+
+/* In how many decisions, and what to do about it. */
+static void warn_of_chance(const struct mst_search *s)
+{
+	uint32_t runs, unsure = mst_search_unsure(s, &runs), most = MST_TUNE_RUNS_MAX;
+
+	if (unsure == 0)
+		return;
+	if (runs == 0)
+		mst_warn("chance may have made the choice: one run of each share does not tell how "
+			 "much runs differ; use --runs 2 at the least");
+	else if (runs <= most)
+		mst_warn("chance may have made the choice: %" PRIu32 " of %" PRIu32
+			 " decisions are "
+			 "within what runs differ by; --runs %" PRIu32 " would tell",
+			 unsure, s->count - 1, runs);
+	else
+		mst_warn(
+			"chance may have made the choice: %" PRIu32 " of %" PRIu32 " decisions are "
+			"within what runs differ by; to tell would take %s%" PRIu32 " runs of each "
+			"share: use a larger --tolerance, or a metric that varies less",
+			unsure, s->count - 1, runs >= MST_NOISE_RUNS_MAX ? "more than " : "", runs);
+}
+
 int mst_search_run(struct mst_search *s, const struct mst_tune_line *line,
 		   struct mst_signals *signals)
 {
@@ -124,8 +173,10 @@ int mst_search_run(struct mst_search *s, const struct mst_tune_line *line,
 		s->status = try_share(s, mst_bisection_next(&s->bisection), signals);
 		struct mst_tune_share *tried = &s->tried[s->count - 1];
 		if (tried->whole)
-			tried->kept = mst_bisection_take(&s->bisection, tried->spread.mean);
+			judge(s, tried);
 	}
+	if (s->status == MST_EXIT_DONE)
+		warn_of_chance(s);
 	return s->status;
 }
 
@@ -140,18 +191,6 @@ const struct mst_tune_share *mst_search_answer(const struct mst_search *s)
 }
 
 /* ---- bisection ---- */
-
-struct mst_spread mst_spread_of(const double *value, uint32_t count)
-{
-	double sum = 0, squares = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		sum += value[i];
-	double mean = sum / count;
-	for (uint32_t i = 0; i < count; i++)
-		squares += (value[i] - mean) * (value[i] - mean);
-	return (struct mst_spread){ mean, count > 1 ? sqrt(squares / (count - 1)) : 0 };
-}
 
 struct mst_bisection mst_bisection_begin(double bsp, double tolerance, bool lower)
 {

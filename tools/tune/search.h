@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "common/base/reason.h"
+#include "tools/tune/noise.h"
 #include "tools/tune/trial.h"
 
 /*
@@ -14,14 +15,6 @@
  * interval from no bsp to nothing else is halved again and again. It is taken for granted that a
  * share that is enough is enough for all larger ones, too. Pure.
  */
-/* Mean and spread of the values of some runs. */
-struct mst_spread {
-	double mean;
-	double deviation; /* of the sample, with n - 1; 0 of one value */
-};
-
-struct mst_spread mst_spread_of(const double *value, uint32_t count);
-
 struct mst_bisection {
 	double low;    /* a share that is not enough, or 0, which is not tried */
 	double high;   /* the smallest share known to be enough: the answer so far */
@@ -46,6 +39,7 @@ struct mst_tune_share {
 	struct mst_spread spread; /* of their values */
 	uint64_t mean_ns;
 	bool kept;
+	struct mst_noise noise; /* of what decided that; bsp is always kept */
 };
 
 struct mst_search {
@@ -64,6 +58,9 @@ int mst_search_check(const struct mst_tune_line *line, struct mst_reason *why);
 int mst_search_run(struct mst_search *s, const struct mst_tune_line *line,
 		   struct mst_signals *signals);
 
+/* How many of the decisions may chance have made? @runs: that would tell all of them, of each share;
+ * 0: it is not known, as one run of each says nothing of chance. */
+uint32_t mst_search_unsure(const struct mst_search *s, uint32_t *runs);
 /* The share that is the answer, or so far; NULL: not even bsp is whole. */
 const struct mst_tune_share *mst_search_answer(const struct mst_search *s);
 

@@ -7,6 +7,7 @@
  *   metric=NAME      rank 0 reports it at the end; without it, "score"
  *   threshold=SHARE  it is 1 if the share of the samples under bsp is at least SHARE, else 0
  *   jitter=J         J is added where MUSTER_SEED is odd, and taken away where it is even
+ *   chance=C         so is C, but the other way round under bsp
  *   lower=1          the sign is changed, so that less is better
  *   progress=1       rank 0 reports "progress", the version, at each version
  *   sleep_ms=MS      a gradient takes so long
@@ -25,7 +26,7 @@
 
 static struct {
 	const char *metric;
-	double threshold, jitter, lower, progress, sleep_ms, late_ms, fail_at;
+	double threshold, jitter, chance, lower, progress, sleep_ms, late_ms, fail_at;
 	struct muster *muster;
 } self = { .metric = "score", .fail_at = -1 };
 
@@ -43,9 +44,9 @@ static int read_word(const char *word)
 		double *value;
 	} numbers[] = {
 		{ "threshold=", &self.threshold }, { "jitter=", &self.jitter },
-		{ "lower=", &self.lower },         { "progress=", &self.progress },
-		{ "sleep_ms=", &self.sleep_ms },   { "late_ms=", &self.late_ms },
-		{ "fail_at=", &self.fail_at },
+		{ "chance=", &self.chance },       { "lower=", &self.lower },
+		{ "progress=", &self.progress },   { "sleep_ms=", &self.sleep_ms },
+		{ "late_ms=", &self.late_ms },     { "fail_at=", &self.fail_at },
 	};
 	size_t len = strcspn(word, "=") + 1;
 
@@ -102,6 +103,7 @@ static int report(void)
 	bool odd = seed != NULL && strtoul(seed, NULL, 10) % 2 == 1;
 	double value = (share() >= self.threshold) + (odd ? self.jitter : -self.jitter);
 
+	value += odd == (share() < 1) ? self.chance : -self.chance;
 	sleep_for(self.late_ms);
 	return muster_report(self.muster, self.metric, self.lower != 0 ? -value : value);
 }
