@@ -214,10 +214,14 @@ static int judge_slow(const struct mst_arrivals *a, const struct mst_bootstrap_c
 	return rc;
 }
 
-int mst_plan_advise(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out)
+int mst_plan_advise(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *samples,
+		    struct mst_advice *out)
 {
-	*out = (struct mst_advice){ .block = mst_blocks_length(a) };
-	const struct mst_bootstrap_cfg cfg = { .block = out->block, .seed = seed };
+	struct mst_bootstrap_cfg cfg = *samples;
+
+	if (cfg.block == 0)
+		cfg.block = mst_blocks_length(a);
+	*out = (struct mst_advice){ .block = cfg.block };
 	int rc = out->block > 0 ? 0 : -ENOMEM;
 
 	choose_quorums(a, out);

@@ -65,9 +65,10 @@ struct mst_advice {
 	struct mst_interval replaced; /* of replaced_speedup */
 };
 
-/* @seed: of the samples that the intervals are taken from.
+/* @samples: that the intervals are taken from; block 0: as long as the trace asks for.
  * Return: 0 or -ENOMEM. */
-int mst_plan_advise(const struct mst_arrivals *a, uint64_t seed, struct mst_advice *out);
+int mst_plan_advise(const struct mst_arrivals *a, const struct mst_bootstrap_cfg *samples,
+		    struct mst_advice *out);
 void mst_advice_fini(struct mst_advice *advice); /* accepts zeroed memory */
 
 /* Is this row as good as the best one, as far as the trace can tell? */

@@ -119,7 +119,8 @@ static int advise(const struct mst_plan_options *o, struct mst_plan_report *r,
 {
 	struct mst_arrival_figures *arrival = NULL;
 	struct mst_advice advice = { 0 };
-	int rc = mst_plan_advise(arrivals, o->seed, &advice);
+	const struct mst_bootstrap_cfg samples = { .seed = o->seed };
+	int rc = mst_plan_advise(arrivals, &samples, &advice);
 
 	if (rc == 0)
 		rc = count_arrivals(arrivals, &arrival);

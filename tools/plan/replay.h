@@ -25,7 +25,7 @@
  * has. */
 #define MST_REPLAY_STEPS 1000u
 #define MST_REPLAY_GRADIENTS 64000u
-#define MST_REPLAY_TIMES 2e6
+#define MST_REPLAY_TIMES 5e5
 
 /* What a run of the policy came to. */
 struct mst_replay {

@@ -58,7 +58,7 @@ int mst_search_check(const struct mst_tune_line *line, struct mst_reason *why);
 int mst_search_run(struct mst_search *s, const struct mst_tune_line *line,
 		   struct mst_signals *signals);
 
-/* How many of the decisions may chance have made? @runs: that would tell all of them, of each share;
+/* Return: how many of the decisions chance may have made. @runs: of each share, that would tell;
  * 0: it is not known, as one run of each says nothing of chance. */
 uint32_t mst_search_unsure(const struct mst_search *s, uint32_t *runs);
 /* The share that is the answer, or so far; NULL: not even bsp is whole. */

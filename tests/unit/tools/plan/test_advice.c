@@ -11,6 +11,8 @@ static struct mst_rand rnd;
 static struct mst_arrivals a;
 static struct mst_advice advice;
 
+static const struct mst_bootstrap_cfg samples = { .seed = 1 };
+
 typedef double made_time(uint32_t step, uint32_t rank, uint32_t ranks);
 
 static void advise(uint32_t steps, uint32_t ranks, made_time *time)
@@ -30,7 +32,7 @@ static void advise(uint32_t steps, uint32_t ranks, made_time *time)
 				.counted = true,
 			};
 	CU_ASSERT_EQUAL_FATAL(mst_arrivals_new(&rows, &a, &plan_case_why), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_plan_advise(&a, 1, &advice), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plan_advise(&a, &samples, &advice), 0);
 	mst_rows_free(&rows);
 }
 
@@ -194,7 +196,7 @@ static void what_is_not_in_a_recording_is_not_advised(void)
 					 "2,%u,0,102,counted\n3,%u,0,102.5,given_up\n",
 					 step, step, step, step);
 	CU_ASSERT_EQUAL_FATAL(plan_case_arrivals(text, &a), 0);
-	CU_ASSERT_EQUAL_FATAL(mst_plan_advise(&a, 1, &advice), 0);
+	CU_ASSERT_EQUAL_FATAL(mst_plan_advise(&a, &samples, &advice), 0);
 	CU_ASSERT_EQUAL(advice.told.kind, MST_CHOICE_UNKNOWN);
 	CU_ASSERT_EQUAL(advice.untold.kind, MST_CHOICE_UNKNOWN);
 	CU_ASSERT(advice.row[3].arrival.at_least == 1 && advice.row[2].arrival.at_least == 0);

@@ -8,7 +8,7 @@
 #include "tools/student.h"
 #include "tools/tune/noise.h"
 
-#define TRIALS 1000
+#define TRIALS 600
 
 /* ---- Student's t, by tables ---- */
 
