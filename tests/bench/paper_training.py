@@ -254,7 +254,7 @@ def blocking_plots(a, s):
     yield f"{a.name}-samples", plot
     plot = svg.Plot(f"Time to a training loss of {s.target:g}",
                     "time of the slowest worker's gradient (times the fastest's)", "time (s)",
-                    log_x=True)
+                    log_x=True, log_y=True)
     for policy, rows in groups(read_table(a, a.name), "policy"):
         add_rows(plot, policy, rows, "spread", "time_to_loss_s", "half_interval")
     yield a.name, plot
