@@ -92,6 +92,7 @@ static bool answer(struct fake_leader *f, uint64_t number)
 		.window = 100,
 		.flags = train_plan.until_asked[v] ? MST_RECORD_UNTIL_ASKED : 0,
 		.size = MST_RECORD_SIZE,
+		.by_micro = train_plan.by_micro[v],
 	};
 	struct mst_lane_answer a = { number, server.version, server.version, MST_WHERE_COPIED, 0 };
 

@@ -19,7 +19,7 @@
 struct train_plan {
 	/* The pace in the record of each version; the last one holds for all after it, too. */
 	struct mst_pace pace[TRAIN_VERSIONS];
-	bool until_asked[TRAIN_VERSIONS];
+	bool until_asked[TRAIN_VERSIONS], by_micro[TRAIN_VERSIONS];
 	enum muster_verdict verdict[TRAIN_PUSHES]; /* of each push; NONE: counted */
 	float factor; /* a counted push moves the parameters by so much of its gradient */
 	float drift;  /* and before each answer but the first others move them, if it is not 0 */

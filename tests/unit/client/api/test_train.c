@@ -183,6 +183,32 @@ static void where_it_is_asked_for_batches_go_on(void)
 	client_close();
 }
 
+/* As long as the versions say so: then the rest of the batch is one contribution. */
+static void every_micro_batch_is_pushed_where_that_is_wanted(void)
+{
+	prepare_micro(0);
+	train_plan.by_micro[0] = train_plan.by_micro[1] = true;
+	train_begin();
+	CU_ASSERT_TRUE(client_outcome.orders.by_micro);
+	CU_ASSERT_EQUAL(train_run(), -ECANCELED);
+	check_header(0, 1, MST_HEADER_PART | MST_HEADER_ASK);
+	check_header(1, 1, MST_HEADER_PART | MST_HEADER_ASK);
+	check_header(2, 2, MST_HEADER_FULL | MST_HEADER_ASK);
+	check_header(3, 4, MST_HEADER_FULL | MST_HEADER_ASK);
+	client_close();
+}
+
+static void the_last_micro_batch_ends_its_batch(void)
+{
+	prepare_micro(0);
+	calls = 3;
+	train_plan.by_micro[0] = true;
+	train_begin();
+	CU_ASSERT_EQUAL(train_run(), -ECANCELED);
+	check_header(0, 1, MST_HEADER_FULL | MST_HEADER_ASK);
+	client_close();
+}
+
 static void a_pass_is_sent_by_an_abandon_too(void)
 {
 	train_prepare();
@@ -267,6 +293,9 @@ static CU_TestInfo cases[] = {
 	{ "who has nothing finished passes", who_has_nothing_passes },
 	{ "where contributions are asked for, the end of a batch ends none",
 	  where_it_is_asked_for_batches_go_on },
+	{ "every micro-batch is pushed where that is wanted",
+	  every_micro_batch_is_pushed_where_that_is_wanted },
+	{ "the last micro-batch ends its batch", the_last_micro_batch_ends_its_batch },
 	{ "muster_abandon() passes where something is asked for",
 	  a_pass_is_sent_by_an_abandon_too },
 	{ "verdicts are told, each before the version that comes with it",

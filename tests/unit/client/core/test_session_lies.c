@@ -53,7 +53,7 @@ static void a_record_that_is_too_short_is_no_answer(void)
 
 struct pace_case {
 	struct mst_pace pace;
-	uint32_t flags;
+	uint32_t flags, by_micro;
 };
 
 /* What a session says of version 1 with this in its record. */
@@ -67,7 +67,8 @@ static int say_pace(const struct session_kind *kind, const struct pace_case *c)
 					  .push_every = c->pace.push_every,
 					  .fetch_every = c->pace.fetch_every,
 					  .flags = c->flags,
-					  .size = MST_RECORD_SIZE };
+					  .size = MST_RECORD_SIZE,
+					  .by_micro = c->by_micro };
 
 	session_begin_working(kind);
 	session_fill_and_push(false);
@@ -82,21 +83,24 @@ static void a_pace_that_cannot_be_is_refused(void)
 {
 	static const struct session_kind own = { .slots = 1, .workers_own = true, .window = 4 };
 	static const struct pace_case bad[] = {
-		{ { .local_steps = 2, .push_every = 2, .fetch_every = 2 }, 0 },
-		{ { .push_every = 2 }, 0 },
-		{ { .fetch_every = 2 }, 0 },
-		{ { .local_steps = 2, .alpha = 1.5 }, 0 },
-		{ { .local_steps = 2, .alpha = -0.5 }, 0 },
-		{ { .local_steps = 2, .alpha = NAN }, 0 },
-		{ { .alpha = 0.5 }, 0 },
-		{ { 0 }, 2 },
-		{ { .local_steps = 2 }, MST_RECORD_UNTIL_ASKED },
+		{ { .local_steps = 2, .push_every = 2, .fetch_every = 2 }, 0, 0 },
+		{ { .push_every = 2 }, 0, 0 },
+		{ { .fetch_every = 2 }, 0, 0 },
+		{ { .local_steps = 2, .alpha = 1.5 }, 0, 0 },
+		{ { .local_steps = 2, .alpha = -0.5 }, 0, 0 },
+		{ { .local_steps = 2, .alpha = NAN }, 0, 0 },
+		{ { .alpha = 0.5 }, 0, 0 },
+		{ { 0 }, 2, 0 },
+		{ { .local_steps = 2 }, MST_RECORD_UNTIL_ASKED, 0 },
+		{ { .local_steps = 2 }, 0, 1 },
+		{ { 0 }, MST_RECORD_UNTIL_ASKED, 1 },
 	};
 	static const struct pace_case good[] = {
-		{ { .local_steps = 2 }, 0 },
-		{ { .local_steps = 2, .alpha = 1 }, 0 },
-		{ { .push_every = 2, .fetch_every = 1 }, 0 },
-		{ { 0 }, MST_RECORD_UNTIL_ASKED },
+		{ { .local_steps = 2 }, 0, 0 },
+		{ { .local_steps = 2, .alpha = 1 }, 0, 0 },
+		{ { .push_every = 2, .fetch_every = 1 }, 0, 0 },
+		{ { 0 }, MST_RECORD_UNTIL_ASKED, 0 },
+		{ { 0 }, 0, 1 },
 	};
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -106,6 +110,7 @@ static void a_pace_that_cannot_be_is_refused(void)
 	CU_ASSERT_EQUAL(say_pace(&own, &good[0]), -EPROTO); /* there is nothing to step on */
 	CU_ASSERT_EQUAL(say_pace(&own, &good[2]), -EPROTO);
 	CU_ASSERT_EQUAL(say_pace(&own, &good[3]), 0);
+	CU_ASSERT_EQUAL(say_pace(&own, &good[4]), 0);
 }
 
 /* The first word stands: what came of it has perhaps been handed out. */

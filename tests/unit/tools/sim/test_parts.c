@@ -12,6 +12,7 @@ static struct mst_sim_worker w;
 static struct mst_sim_act act;
 static const struct mst_sim_orders plain = { .until_asked = false };
 static const struct mst_sim_orders until_asked = { .until_asked = true };
+static const struct mst_sim_orders by_micro = { .by_micro = true };
 
 static void tell(struct mst_decision d, uint64_t now_ms)
 {
@@ -169,6 +170,24 @@ static void until_it_is_asked_a_contribution_grows_over_batches(void)
 	end();
 }
 
+static void every_micro_batch_is_handed_over(void)
+{
+	begin(by_micro);
+	for (uint64_t i = 1; i < 4; i++) {
+		wake(100 + 5 * i);
+		pushes(0.25, MST_HEADER_ASK | MST_HEADER_PART, 0);
+		grant();
+		answer(0, by_micro, 100 + 5 * i);
+	}
+	wake(120);
+	pushes(0.25, ASKS, 0);
+	grant();
+	answer(1, plain, 120);
+	wake(140);
+	pushes(1, ASKS, 1);
+	end();
+}
+
 static void all_of_a_contribution_is_given_up(void)
 {
 	begin(until_asked);
@@ -322,6 +341,7 @@ static CU_TestInfo cases[] = {
 	  a_hint_about_an_older_version_asks_for_nothing },
 	{ "until it is asked a contribution grows over batches",
 	  until_it_is_asked_a_contribution_grows_over_batches },
+	{ "every micro-batch is handed over", every_micro_batch_is_handed_over },
 	{ "all of a contribution is given up", all_of_a_contribution_is_given_up },
 	{ "local steps are pushed together", local_steps_are_pushed_together },
 	{ "elastic averaging pulls and then pushes without waiting",
