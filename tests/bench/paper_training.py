@@ -19,7 +19,8 @@ def first_below(points, name, target):
 
 def adasync(s):
     """Its interval is that of muster, or as the set-up says."""
-    return f"adasync:{s.family}" + (f",1,{s.interval}" if hasattr(s, "interval") else "")
+    return (f"adasync:{s.family}" + (f",1,{s.interval}" if hasattr(s, "interval") else "") +
+            (",paper" if s.family == "ksync" else ""))
 
 
 def k_policies(s):

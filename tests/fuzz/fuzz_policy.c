@@ -77,7 +77,7 @@ static void controller_check(struct mst_policy policy, const struct mst_rule_con
 				   .concentration = 1.0 / (1u << i % 4),
 				   .factor = 1 },
 		};
-		if (mst_controller_by_norms(&policy.controller))
+		if (mst_controller_by_times(&policy.controller))
 			arrive(&policy.controller, i, ctx->workers);
 		mst_controller_decide(&policy.controller, &view, &policy.rule);
 		policy.rule.min_workers = 1;

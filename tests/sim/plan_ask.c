@@ -58,8 +58,8 @@ void sim_plan_adapt(struct sim_plan *p)
 		if (strlen(forms[i]) != len || memcmp(forms[i], p->policy, len) != 0)
 			continue;
 		p->adaptive = true;
-		(void)snprintf(p->policy, sizeof(p->policy), "adasync:%s,%" PRId32 ",%u", forms[i],
-			       p->rule.quorum, 1 + (unsigned)(mst_rand_unit(&r) * 8));
+		(void)snprintf(p->policy, sizeof(p->policy), "adasync:%s,%" PRId32 ",%u,paper",
+			       forms[i], p->rule.quorum, 1 + (unsigned)(mst_rand_unit(&r) * 8));
 		return;
 	}
 }

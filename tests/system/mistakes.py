@@ -69,7 +69,7 @@ MUSTERD = [
     ("-n 4 --policy ksync:5", 2, "ksync:5", "4 workers"),
     ("-n 4 --policy easgd:1", 2, '"easgd:1"', "above 0, at most 1", "as in easgd:10,0.1"),
     ("-n 4 --policy adasinc:ksync", 2, '"adasinc:ksync"',
-     "did you mean adasync:P[,K[,N]][,loss=NAME]?"),
+     "did you mean adasync:P[,K[,N]][,paper][,loss=NAME]?"),
     ("-n 4 --policy adasync", 2, '"adasync:"', "as in adasync:ksync,1,100"),
     ("-n 4 --policy adasync:ksync,5", 2, "K starts at 5", "is 4"),
     ("-n 4 --policy adasync:kbatchsync --slots 1", 2, "2 slots", "there is 1"),

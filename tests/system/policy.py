@@ -343,14 +343,14 @@ def quorums(course, name):
 def adasync(a, servers):
     """K grows as the loss falls, with each version that the history has, and follows the workers
     that live. A fixed policy takes the place of it, and the other way round."""
-    with Job(a, "--policy", "adasync:ksync,1,20", servers=servers, words=("loss=8",)) as job:
+    with Job(a, "--policy", "adasync:ksync,1,20,paper", servers=servers, words=("loss=8",)) as job:
         job.first = "ksync:1"
         job.begin()
         figures = adapts_to(job, "ksync:4")
         grown = quorums(job.course(), "ksync")
         check(f"K has grown from 1 to 4: {grown}", grown == sorted(set(grown)) and grown[0] == 1)
         check(f"the status says why: {figures['policy_why']}",
-              figures["policy"] == "adasync:ksync,1,20" and
+              figures["policy"] == "adasync:ksync,1,20,paper" and
               re.fullmatch(r"loss \S+ -> \S+, 4 live workers", figures["policy_why"]))
         rows = [(row["since"], row["policy"]) for row in figures["policies"]]
         check(f"and since when: {rows}", until(lambda: rows == job.course(), HANG_S))
@@ -361,7 +361,7 @@ def adasync(a, servers):
         job.work(2, f"sleep_us={STEP_US}", "rounds=1000000000", "loss=8", "again=1")
         job.came_again(2)
         adapts_to(job, "ksync:4")
-        status, out, _ = job.muster("policy", job.address, "adasync:ksync,1,20")
+        status, out, _ = job.muster("policy", job.address, "adasync:ksync,1,20,paper")
         check(out, status == 0 and out.endswith("is in force already, since version 1"))
         job.reaches(job.change("backup:3") + 2)
         figures = job.status()
@@ -387,6 +387,18 @@ def adasync_one_server(a):
 
 def adasync_two_servers(a):
     adasync(a, 2)
+
+
+def adasync_by_times(a):
+    """The first steps wait for all, and tell that rank 3 takes 20 times as long as the others."""
+    with Job(a, "--policy", "adasync:ksync", words=("3:sleep_us=100000",)) as job:
+        job.first = "bsp"
+        job.begin()
+        adapts_to(job, "ksync:3")
+        counted = job.status()["commits"]
+        check("after some steps that wait for all", job.course()[-1][0] >= 4 and counted >= 4)
+        job.finish()
+        job.proven_course()
 
 
 def adasync_without_losses(a):
@@ -568,7 +580,8 @@ def syncswitch_summary(a):
 CASES = cases(one_server, two_servers, pairs_servers_own, pairs_workers_own, figures,
               before_the_start, second_before_the_first, fewer_than_the_quorum_has_slots_for,
               later_sessions_are_told, rest, the_last_one_lost,
-              adasync_one_server, adasync_two_servers, adasync_without_losses, dbw,
+              adasync_one_server, adasync_two_servers, adasync_by_times, adasync_without_losses,
+              dbw,
               dbw_is_refused, syncswitch,
               straggler_greedy, straggler_elastic, greedy_comes_back, elastic_comes_back,
               syncswitch_summary)

@@ -92,10 +92,17 @@ bool mst_controller_by_norms(const struct mst_controller *c)
 	return row != NULL && row->by_norms;
 }
 
+bool mst_controller_by_times(const struct mst_controller *c)
+{
+	const struct mst_controller_row *row = row_of(c);
+
+	return row != NULL && row->arrived != NULL;
+}
+
 void mst_controller_arrived(struct mst_controller *c, const struct mst_arrival *arrival,
 			    uint32_t workers)
 {
-	MST_ASSERT(mst_controller_by_norms(c));
+	MST_ASSERT(mst_controller_by_times(c));
 	row_of(c)->arrived(c, arrival, workers);
 }
 

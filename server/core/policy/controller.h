@@ -18,6 +18,7 @@
 #include "common/base/reason.h"
 #include "common/wire/message.h"
 #include "common/wire/rule.h"
+#include "server/core/policy/adaptive/arrival_times.h"
 #include "server/core/policy/adaptive/quorum_gain.h"
 #include "server/core/policy/adaptive/quorum_time.h"
 #include "server/core/policy/rule.h"
@@ -34,7 +35,7 @@ enum mst_controller_kind {
 /* AdaSync: the quorum K follows the loss. */
 struct mst_adasync {
 	uint32_t form;     /* index of the policy that K belongs to */
-	uint32_t start;    /* K at first */
+	uint32_t start;    /* K at first; 0: the times say it */
 	uint32_t interval; /* K is chosen anew after so many gradients */
 	uint32_t wanted;   /* K as it was chosen last; fewer live workers make it less */
 	uint32_t live;     /* workers, at the last commit */
@@ -43,6 +44,14 @@ struct mst_adasync {
 	uint32_t gradients; /* of the interval that runs; at most `interval` */
 	/* The sum of the losses, in MST_LOSS_UNIT, and the samples, or reports, of it. */
 	double loss, samples;
+	/* By the measured times of distinct workers; else by the paper's rule. */
+	bool measures;
+	bool paper;      /* the user wants that rule */
+	uint32_t looks;  /* so many of the next steps wait for all, and tell the times */
+	uint32_t quorum; /* of the open step */
+	double since_s;  /* the time of all steps since the last look, and that of the look */
+	double look_s;
+	struct mst_arrival_times times;
 	bool has_first;       /* `first` is known */
 	double first, newest; /* the mean loss of the first interval, and of the last */
 	enum { MST_ADASYNC_FINE, MST_ADASYNC_UNTOLD, MST_ADASYNC_NO_RATIO } trouble;
@@ -150,10 +159,12 @@ bool mst_controller_resume(struct mst_controller *c,
 bool mst_controller_by_loss(const struct mst_controller *c);
 /* The name under which workers report the loss that it decides by; NULL: there is none. */
 const char *mst_controller_metric(const struct mst_controller *c);
-/* Does it decide by the norms of gradients and of their mean, and by the times of their arrival? */
+/* Does it decide by the norms of gradients and of their mean? */
 bool mst_controller_by_norms(const struct mst_controller *c);
+/* Does it decide by the times at which gradients arrive? */
+bool mst_controller_by_times(const struct mst_controller *c);
 
-/* A gradient has arrived. To be told only if mst_controller_by_norms(). */
+/* A gradient has arrived. To be told only if mst_controller_by_times(). */
 void mst_controller_arrived(struct mst_controller *c, const struct mst_arrival *arrival,
 			    uint32_t workers);
 

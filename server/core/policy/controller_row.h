@@ -6,14 +6,14 @@
 
 #include "server/core/policy/controller.h"
 
-/* `arrived` is NULL where by_norms is not set. A controller that does not look for stragglers has
- * no `watches` and no `rests_stragglers`, and one that no report concerns no `reported` and no
- * `metric`. No other function is NULL. */
+/* `arrived` is NULL where times of arrival do not matter. A controller that does not look for
+ * stragglers has no `watches` and no `rests_stragglers`, and one that no report concerns no
+ * `reported` and no `metric`. No other function is NULL. */
 struct mst_controller_row {
 	const char *name;
 	const char *help; /* as of mst_controller_help() */
 	bool by_loss;     /* it decides by the losses that workers tell */
-	bool by_norms;    /* it decides by norms and by times of arrival */
+	bool by_norms;    /* it decides by norms */
 	/* Reads what follows the colon, or "" if there is no colon. Out: @c, all zero before, and
 	 * the rule of the first step. @why, and 0 or -EINVAL, as of mst_controller_parse(). */
 	int (*parse)(const char *text, struct mst_controller *c, struct mst_rule *rule,

@@ -169,7 +169,7 @@ static void arrived(struct mst_ledger *l, uint64_t version)
 {
 	struct mst_arrival arrival;
 
-	if (l->phase == MST_PHASE_RUNNING && mst_controller_by_norms(&l->controller) &&
+	if (l->phase == MST_PHASE_RUNNING && mst_controller_by_times(&l->controller) &&
 	    mst_starts_add(&l->starts, version, l->now_ns, &arrival))
 		mst_controller_arrived(&l->controller, &arrival, l->cfg.workers);
 }

@@ -16,6 +16,12 @@
  * The first holds where anybody may contribute again in a step. The second is for distinct workers,
  * whose times are exponential, with or without a constant part.
  *
+ * Under ksync T is not assumed but measured (arrival_times.h): the first steps wait for all
+ * workers. K begins where the most gradients a second are counted, unless the user says where, and
+ * is the one for which T(K) F(w) + b / K is least, with the b for which the start is right at the
+ * first loss. A step with a small K does not tell the times of larger ones. So now and then, for a
+ * fiftieth of the time at most, a step waits for all.
+ *
  * F is the mean loss of the gradients of an interval. An interval is a number of gradients, so that
  * every mean is equally exact, whatever K is.
  *
@@ -43,9 +49,14 @@
 #define START_DEFAULT 1u
 #define INTERVAL_DEFAULT 100u
 #define NAMED ",loss="
+#define PAPER ",paper"
+/* Steps that wait for all before K is first chosen. */
+#define FIRST_LOOKS 4u
+/* A look costs its time. The next one comes after so many times as much. */
+#define LOOK_AFTER 50.0
 
 static const char *const forms[] = { "ksync", "kasync", "kbatchsync", "kbatchasync" };
-enum { FORMS = sizeof(forms) / sizeof(forms[0]) };
+enum { FORM_KSYNC, FORMS = sizeof(forms) / sizeof(forms[0]) };
 
 /* ---- reading ---- */
 
@@ -82,7 +93,16 @@ static bool metric_parse(const char *text, struct mst_adasync *a)
 	return is_named(a);
 }
 
-/* ",2,500,loss=test_loss": each may be left out, of the numbers from the last one on. */
+/* Return: what follows ",paper", if that is what @text begins with; else @text. */
+static const char *paper_parse(const char *text, struct mst_adasync *a)
+{
+	size_t len = strlen(PAPER);
+
+	a->paper = strncmp(text, PAPER, len) == 0 && (text[len] == ',' || text[len] == '\0');
+	return a->paper ? text + len : text;
+}
+
+/* ",2,500,paper,loss=test_loss": each may be left out, of the numbers from the last one on. */
 static bool rest_parse(const char *text, struct mst_adasync *a)
 {
 	static const struct mst_number number = { 1, INT32_MAX, true };
@@ -90,14 +110,26 @@ static bool rest_parse(const char *text, struct mst_adasync *a)
 	double value;
 
 	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]) && *text == ','; i++) {
-		if (strncmp(text, NAMED, strlen(NAMED)) == 0)
+		if (strncmp(text, NAMED, strlen(NAMED)) == 0 ||
+		    strncmp(text, PAPER, strlen(PAPER)) == 0)
 			break;
 		text = mst_number_parse(text + 1, &number, &value);
 		if (text == NULL)
 			return false;
 		*to[i] = (uint32_t)value;
 	}
-	return metric_parse(text, a);
+	return metric_parse(paper_parse(text, a), a);
+}
+
+/* Nothing that is late is lost under the other forms, or they are not of distinct workers. */
+static bool may_measure(const struct mst_adasync *a)
+{
+	return !a->paper && a->form == FORM_KSYNC;
+}
+
+static uint32_t least_start(const struct mst_adasync *a)
+{
+	return a->start > 0 ? a->start : START_DEFAULT;
 }
 
 static int parse(const char *text, struct mst_controller *c, struct mst_rule *rule,
@@ -106,7 +138,6 @@ static int parse(const char *text, struct mst_controller *c, struct mst_rule *ru
 	struct mst_adasync *a = &c->adasync;
 	char first[48];
 
-	a->start = START_DEFAULT;
 	a->interval = INTERVAL_DEFAULT;
 	const char *behind = form_parse(text, &a->form);
 	if (behind == NULL || !rest_parse(behind, a)) {
@@ -115,14 +146,19 @@ static int parse(const char *text, struct mst_controller *c, struct mst_rule *ru
 			"policy \"adasync:%.40s\": adasync needs ksync, kasync, kbatchsync or "
 			"kbatchasync. After it may come, each after a comma, the K to start with "
 			"and the number of gradients after which K is chosen anew, both 1 or more, "
-			"and the name of a loss that workers report, as in "
+			"the word paper, and the name of a loss that workers report, as in "
 			"adasync:ksync,1,%u%stest_loss",
 			text, INTERVAL_DEFAULT, NAMED);
 		return -EINVAL;
 	}
-	a->wanted = a->start;
-	snprintf(first, sizeof(first), "%s:%" PRIu32, forms[a->form], a->start);
-	return mst_rule_parse(first, rule, why);
+	a->wanted = least_start(a);
+	a->measures = may_measure(a);
+	a->looks = a->measures ? FIRST_LOOKS : 0;
+	snprintf(first, sizeof(first), "%s:%" PRIu32, forms[a->form], a->wanted);
+	int rc = mst_rule_parse(first, rule, why);
+	if (rc == 0 && a->measures)
+		rule->quorum = 0; /* all workers, however many there are */
+	return rc;
 }
 
 /* ---- what it may become ---- */
@@ -146,13 +182,13 @@ static struct mst_rule last(const struct mst_controller *c, const struct mst_rul
 static int check(const struct mst_controller *c, const struct mst_rule_context *ctx,
 		 struct mst_reason *why)
 {
-	if (c->adasync.start <= ctx->workers)
+	if (least_start(&c->adasync) <= ctx->workers)
 		return 0;
 	mst_reason_set(why,
 		       "K starts at %" PRIu32
 		       ", and is never more than the number of workers, which is "
 		       "%" PRIu32,
-		       c->adasync.start, ctx->workers);
+		       least_start(&c->adasync), ctx->workers);
 	return -EINVAL;
 }
 
@@ -175,12 +211,26 @@ double mst_adasync_k(const struct mst_adasync_at *at)
 	return k > 1 ? k : 1;
 }
 
+/* K by the measured times. Where the user has not said it, the start is where these say. */
+static double measured_k(const struct mst_adasync *a, uint32_t workers, uint32_t live)
+{
+	uint32_t start = a->start > 0 ? a->start
+				      : mst_arrival_times_start(&a->times, workers, live);
+
+	return mst_arrival_times_k(&a->times, workers, live, start,
+				   a->has_first ? a->first / a->newest : 1);
+}
+
 /* K goes up when the rounded figure is more, and down when the figure itself is a whole one less:
  * otherwise the noise of the losses would move K to and fro between two numbers. */
-static uint32_t choose(const struct mst_adasync *a, const struct mst_rule *rule, uint32_t live)
+static uint32_t choose(const struct mst_adasync *a, const struct mst_rule *rule,
+		       const struct mst_commit_view *commit)
 {
-	double k = mst_adasync_k(&(struct mst_adasync_at){ mst_rule_repeats(rule), a->start, live,
-							   a->first / a->newest });
+	uint32_t live = commit->live;
+	double k = a->measures ? measured_k(a, commit->workers, live)
+			       : mst_adasync_k(&(struct mst_adasync_at){ mst_rule_repeats(rule),
+									 least_start(a), live,
+									 a->first / a->newest });
 	uint32_t rounded = (uint32_t)(k + 0.5);
 	bool stays = rounded < a->wanted && k > a->wanted - 1.0;
 
@@ -190,11 +240,29 @@ static uint32_t choose(const struct mst_adasync *a, const struct mst_rule *rule,
 /* No loss falls like this from one interval to the next. */
 #define MOST_FALL 0x1p40
 
-/* Has a damaged batch made the first mean what it is? All later ones would be next to nothing
- * beside it, and K the number of workers for good. The second interval tells. */
+/* Have damaged batches made the first mean what it is? All later ones would be next to nothing
+ * beside it, and K the number of workers for good. The first sane interval tells, however many have
+ * gone before it. */
 static bool is_no_measure(const struct mst_adasync *a, double before, double mean)
 {
-	return before == a->first && mean > 0 && a->first / MOST_FALL > mean;
+	return mean > 0 && before / MOST_FALL > mean && a->first / MOST_FALL > mean;
+}
+
+/* The losses of one interval do not differ like this. */
+#define MOST_SPREAD 0x1p20
+
+/* Adds to the sums of the interval. What is far beyond the others comes from damaged batches, and
+ * is left out, whichever of them comes first. */
+static void add_loss(struct mst_adasync *a, double loss, double samples)
+{
+	double mean = mst_mean_loss(a->loss, a->samples);
+
+	if (a->samples > 0 && mean > 0 && loss / MOST_SPREAD > mean)
+		return;
+	if (a->samples > 0 && loss > 0 && mean / MOST_SPREAD > loss)
+		a->loss = a->samples = 0;
+	a->loss += mst_loss_share(loss, samples);
+	a->samples += samples;
 }
 
 /* Takes the mean loss of the interval that has ended.
@@ -226,8 +294,7 @@ static void add(struct mst_adasync *a, const struct mst_commit_view *commit)
 	a->gradients = ended ? a->interval : a->gradients + commit->gradients;
 	if (is_named(a) || !(commit->loss_samples > 0))
 		return;
-	a->loss += mst_loss_share(commit->loss, commit->loss_samples);
-	a->samples += commit->loss_samples;
+	add_loss(a, commit->loss, commit->loss_samples);
 }
 
 static void reported(struct mst_controller *c, const struct mst_metric *said)
@@ -236,8 +303,7 @@ static void reported(struct mst_controller *c, const struct mst_metric *said)
 
 	if (!is_named(a) || strcmp(a->metric, said->name) != 0)
 		return;
-	a->loss += mst_loss_share(said->value, 1);
-	a->samples += 1;
+	add_loss(a, said->value, 1);
 }
 
 static const char *metric(const struct mst_controller *c)
@@ -256,6 +322,51 @@ static bool has_to_wait(struct mst_adasync *a)
 	return waits;
 }
 
+/* In a look, the last gradient was there in less than half of its time. So few looks are made that
+ * a mean of them would take long to say so. */
+static bool is_fast_again(const struct mst_adasync *a, const struct mst_arrival *arrival,
+			  uint32_t workers)
+{
+	return a->looks == 1 && arrival->number == a->live &&
+	       mst_arrival_times_known(&a->times, workers, a->live) &&
+	       2 * arrival->after_s < mst_arrival_times_of(&a->times, workers, a->live);
+}
+
+static void arrived(struct mst_controller *c, const struct mst_arrival *arrival, uint32_t workers)
+{
+	struct mst_adasync *a = &c->adasync;
+
+	if (!a->measures)
+		return;
+	if (is_fast_again(a, arrival, workers)) {
+		a->times = (struct mst_arrival_times){ 0 };
+		a->looks = FIRST_LOOKS + 1; /* this step is none any more */
+		return;
+	}
+	mst_arrival_times_add(&a->times, workers, arrival);
+	if (arrival->number == (a->looks > 0 ? a->live : a->quorum))
+		a->since_s += arrival->after_s;
+}
+
+/* After a commit: is the next step to wait for all? If it was the last look, K is chosen. A step
+ * that waits for all anyway is a look, too. */
+static void look(struct mst_adasync *a, const struct mst_rule *rule,
+		 const struct mst_commit_view *commit)
+{
+	if (a->looks > 0 && --a->looks == 0) {
+		bool known = mst_arrival_times_known(&a->times, commit->workers, commit->live);
+		if (known)
+			a->wanted = choose(a, rule, commit);
+		else
+			a->looks = 1; /* workers have died, or passed */
+		a->look_s = mst_arrival_times_of(&a->times, commit->workers, commit->live);
+		a->since_s = 0;
+	} else if (a->looks == 0 && a->wanted < commit->live &&
+		   a->since_s > LOOK_AFTER * a->look_s) {
+		a->looks = 1;
+	}
+}
+
 static bool decide(struct mst_controller *c, const struct mst_commit_view *commit,
 		   struct mst_rule *rule)
 {
@@ -267,12 +378,17 @@ static bool decide(struct mst_controller *c, const struct mst_commit_view *commi
 	a->live = commit->live;
 	add(a, commit);
 	if (a->gradients == a->interval && !has_to_wait(a)) {
-		if (take_loss(a))
-			a->wanted = choose(a, rule, commit->live);
+		if (take_loss(a) && a->looks == 0)
+			a->wanted = choose(a, rule, commit);
 		a->gradients = 0;
 		a->loss = a->samples = 0;
 	}
+	if (a->measures)
+		look(a, rule, commit);
 	rule->quorum = (int32_t)(a->wanted < commit->live ? a->wanted : commit->live);
+	if (a->looks > 0)
+		rule->quorum = (int32_t)commit->live;
+	a->quorum = (uint32_t)rule->quorum;
 	return rule->quorum != before;
 }
 
@@ -326,7 +442,8 @@ static bool resume(struct mst_controller *c, const struct mst_controller_figure 
 		a->gradients = a->interval;
 	a->loss = mst_loss_share(figure[LOSS].value, 1);
 	a->samples = figure[SAMPLES].value;
-	rule->quorum = (int32_t)a->wanted;
+	/* Times are learned anew. */
+	rule->quorum = a->measures ? 0 : (int32_t)a->wanted;
 	return isfinite(a->first) && isfinite(a->newest) && isfinite(a->loss) && a->samples >= 0;
 }
 
@@ -334,7 +451,10 @@ static bool resume(struct mst_controller *c, const struct mst_controller_figure 
 
 static void now(const struct mst_controller *c, const struct mst_rule *rule, char *out, size_t len)
 {
-	snprintf(out, len, "%s:%" PRId32, forms[c->adasync.form], rule->quorum);
+	if (rule->quorum == 0)
+		snprintf(out, len, "bsp");
+	else
+		snprintf(out, len, "%s:%" PRId32, forms[c->adasync.form], rule->quorum);
 }
 
 static void why(const struct mst_controller *c, const struct mst_rule *rule, char *out, size_t len)
@@ -368,14 +488,17 @@ static bool is_stuck(const struct mst_controller *c)
 
 const struct mst_controller_row mst_controller_adasync = {
 	.name = "adasync",
-	.help = "adasync:P[,K[,N]][,loss=NAME] P is ksync, kasync, kbatchsync or kbatchasync; from "
-		"K = 1 on, K grows as the loss falls; chosen anew after N gradients, 100 if not "
-		"given; the loss is that of the gradients, or what workers report as NAME",
+	.help = "adasync:P[,K[,N]][,paper][,loss=NAME] P is ksync, kasync, kbatchsync or "
+		"kbatchasync; from K on, K grows as the loss falls; without K it begins at 1, or "
+		"under ksync where the workers' times say; chosen anew after N gradients, 100 if "
+		"not given; the loss is that of the gradients, or what workers report as NAME; "
+		"paper: ksync by the paper's rule, which takes times for exponential",
 	.by_loss = true,
 	.parse = parse,
 	.then = then,
 	.last = last,
 	.check = check,
+	.arrived = arrived,
 	.reported = reported,
 	.metric = metric,
 	.decide = decide,

@@ -29,6 +29,7 @@ static bool commit(uint32_t gradients, double loss, uint32_t live)
 {
 	struct mst_commit_view view = { .gradients = gradients,
 					.live = live,
+					.workers = WORKERS,
 					.loss = loss,
 					.loss_samples = isnan(loss) ? 0 : gradients };
 
@@ -122,7 +123,7 @@ static void each_form_follows_its_rule(void)
 					    "kbatchasync:3", "kbatchasync:4", "kbatchasync:6",
 					    "kbatchasync:8", "kbatchasync:8" };
 
-	follows("adasync:ksync", distinct);
+	follows("adasync:ksync,paper", distinct);
 	follows("adasync:kasync", late);
 	follows("adasync:kbatchsync", any);
 	follows("adasync:kbatchasync", both);
@@ -287,7 +288,7 @@ static void k_is_at_most_the_live_workers_and_comes_back_with_them(void)
 
 static void without_losses_k_stays_and_says_so(void)
 {
-	begin("adasync:ksync");
+	begin("adasync:ksync,paper");
 	CU_ASSERT_FALSE(mst_controller_is_stuck(&policy.controller));
 	CU_ASSERT_FALSE(commit(100, (double)NAN, WORKERS));
 	CU_ASSERT_STRING_EQUAL(now(), "ksync:1");
@@ -311,7 +312,7 @@ static void those_who_tell_no_loss_are_left_out_of_the_mean(void)
 
 static void a_loss_below_zero_has_no_ratio(void)
 {
-	begin("adasync:ksync");
+	begin("adasync:ksync,paper");
 	commit(100, -1, WORKERS);
 	CU_ASSERT_TRUE(mst_controller_is_stuck(&policy.controller));
 	CU_ASSERT_STRING_EQUAL(because(), "a loss of -1, of which there is no ratio");
@@ -394,6 +395,138 @@ static void a_damaged_batch_later_on_counts_for_one_interval(void)
 	CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:2");
 }
 
+/* Sane losses come back, after however many intervals, and whichever comes first in one. */
+static void damaged_batches_leave_no_interval_stuck(void)
+{
+	for (int damaged = 1; damaged < 5; damaged++) {
+		begin("adasync:kbatchsync");
+		for (int i = 0; i < damaged; i++)
+			commit(100, i % 2 == 0 ? 1e308 : 7e307, WORKERS);
+		commit(100, 4, WORKERS);
+		CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 4, 8 live workers");
+		CU_ASSERT_TRUE(commit(100, 1, WORKERS));
+		CU_ASSERT_STRING_EQUAL(now(), "kbatchsync:2");
+	}
+	for (int first = 0; first < 3; first++) {
+		begin("adasync:kbatchsync,1,3");
+		for (int i = 0; i < 3; i++)
+			commit(1, i == first ? 1e308 : 4, WORKERS);
+		CU_ASSERT_STRING_EQUAL(because(), "loss 4 -> 4, 8 live workers");
+	}
+}
+
+/* ---- ksync by the measured times ---- */
+
+/* Steps that wait for all, in which the k-th gradient arrives after such a time. */
+static void steps(const double *after_s, int count)
+{
+	for (; count > 0; count--) {
+		for (uint32_t k = 1; k <= WORKERS; k++) {
+			struct mst_arrival arrival = { WORKERS, k, after_s[k - 1] };
+			mst_controller_arrived(&policy.controller, &arrival, WORKERS);
+		}
+		commit(WORKERS, (double)NAN, WORKERS);
+	}
+}
+
+static const double even[] = { 20, 20, 20, 20, 20, 20, 20, 20 };
+static const double one_slow[] = { 20, 20, 20, 20, 20, 20, 20, 200 };
+/* The mean times of the k-th of eight exponential times. */
+static const double exponential[] = { 0.125, 0.268, 0.435, 0.635, 0.885, 1.218, 1.718, 2.718 };
+
+static void k_starts_where_the_times_say(void)
+{
+	begin("adasync:ksync");
+	CU_ASSERT_EQUAL(policy.rule.quorum, 0); /* the first steps wait for all */
+	CU_ASSERT_STRING_EQUAL(now(), "bsp");
+	steps(even, 4);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:8");
+	begin("adasync:ksync");
+	steps(one_slow, 3);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:8");
+	steps(one_slow, 1);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:7");
+	begin("adasync:ksync");
+	steps(exponential, 4);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:1");
+	begin("adasync:ksync,3");
+	steps(exponential, 4);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:3");
+}
+
+/* For such times whole numbers are those of the paper's rule, or next to them. */
+static void of_exponential_times_k_is_near_the_paper_s(void)
+{
+	struct mst_arrival_times t = { 0 };
+
+	for (uint32_t k = 1; k <= WORKERS; k++) {
+		struct mst_arrival arrival = { WORKERS, k, exponential[k - 1] };
+		mst_arrival_times_add(&t, WORKERS, &arrival);
+	}
+	for (size_t i = 0; i < RATIOS; i++) {
+		struct mst_adasync_at at = { false, 1, WORKERS, ratios[i] };
+		double k = mst_arrival_times_k(&t, WORKERS, WORKERS, 1, ratios[i]);
+		CU_ASSERT(fabs(k - mst_adasync_k(&at)) < 1.01);
+	}
+}
+
+static void measured_k_grows_as_the_loss_falls_but_for_a_slow_one_late(void)
+{
+	begin("adasync:ksync");
+	steps(exponential, 4);
+	commit(100, 8, WORKERS);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:1");
+	commit(100, 0.4, WORKERS);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:4");
+	begin("adasync:ksync");
+	steps(one_slow, 4);
+	commit(100, 8, WORKERS);
+	commit(100, 0.4, WORKERS);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:7");
+	commit(100, 0.01, WORKERS);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:8");
+}
+
+/* A step of K gradients does not tell what a larger K would take. */
+static void now_and_then_a_step_waits_for_all(void)
+{
+	uint32_t count = 0;
+
+	begin("adasync:ksync");
+	steps(one_slow, 4);
+	for (; count < 10000 && policy.rule.quorum == 7; count++) {
+		for (uint32_t k = 1; k <= 7; k++) {
+			struct mst_arrival arrival = { 7, k, 20 };
+			mst_controller_arrived(&policy.controller, &arrival, WORKERS);
+		}
+		commit(7, (double)NAN, WORKERS);
+	}
+	CU_ASSERT_EQUAL(policy.rule.quorum, 8);
+	CU_ASSERT(count * 20 >= 50 * 200); /* for a fiftieth of the time */
+	steps(one_slow, 1);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:7");
+	/* The slow one is as fast as the others again. */
+	begin("adasync:ksync");
+	steps(one_slow, 4);
+	policy.controller.adasync.looks = 1;
+	steps(even, 5);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:8");
+}
+
+static void a_job_that_goes_on_measures_anew(void)
+{
+	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
+
+	begin("adasync:ksync");
+	steps(one_slow, 4);
+	mst_controller_keep(&policy.controller, figure);
+	begin("adasync:ksync");
+	CU_ASSERT_TRUE(mst_controller_resume(&policy.controller, figure, &policy.rule));
+	CU_ASSERT_EQUAL(policy.rule.quorum, 0);
+	steps(even, 4);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:8");
+}
+
 /* ---- reading and checking ---- */
 
 static bool refused(const char *text, const char *says)
@@ -417,6 +550,8 @@ static void what_it_cannot_read_it_refuses(void)
 		"adasync:ksync,1,0",
 		"adasync:ksync,x",
 		"adasync:ksync,1,2,",
+		"adasync:ksync,papers",
+		"adasync:ksync,paper,1",
 		"adasync:KSYNC",
 		"adasync:ksync,1.5",
 		"adasync:ksync,loss=",
@@ -453,7 +588,7 @@ static void the_slots_are_those_of_the_largest_k(void)
 	CU_ASSERT_EQUAL(mst_rule_slots(&policy.rule), 1);
 	CU_ASSERT_EQUAL(mst_policy_slots(&policy, 4), 2);
 	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), -EINVAL);
-	begin("adasync:ksync");
+	begin("adasync:ksync,paper");
 	CU_ASSERT_EQUAL(mst_policy_slots(&policy, 4), 1);
 	CU_ASSERT_EQUAL(mst_policy_check(&policy, &ctx, &why), 0);
 }
@@ -463,7 +598,7 @@ static void workers_may_own_where_every_k_lets_them(void)
 	struct mst_rule_context ctx = { .owner = MUSTER_WORKERS_OWN, .workers = 4, .slots = 2 };
 	struct mst_rule from = policy.rule;
 
-	begin("adasync:ksync");
+	begin("adasync:ksync,paper");
 	CU_ASSERT_EQUAL(mst_policy_switch_check(&from, &policy, &ctx, &why), 0);
 	begin("adasync:kbatchsync");
 	CU_ASSERT_EQUAL(mst_policy_switch_check(&from, &policy, &ctx, &why), -EINVAL);
@@ -497,7 +632,7 @@ static void figures_that_it_cannot_have_are_refused(void)
 	struct mst_controller_figure figure[MST_CONTROLLER_FIGURES];
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
-		begin("adasync:ksync");
+		begin("adasync:ksync,paper");
 		struct mst_rule rule = policy.rule;
 		(void)mst_controller_keep(&policy.controller, figure);
 		figure[0].value = wrong[i];
@@ -543,6 +678,14 @@ static CU_TestInfo cases[] = {
 	{ "a start above the workers is refused", a_start_above_the_workers_is_refused },
 	{ "the slots are those of the largest k", the_slots_are_those_of_the_largest_k },
 	{ "workers may own where every k lets them", workers_may_own_where_every_k_lets_them },
+	{ "damaged batches leave no interval stuck", damaged_batches_leave_no_interval_stuck },
+	{ "K starts where the times say", k_starts_where_the_times_say },
+	{ "of exponential times K is near the paper's",
+	  of_exponential_times_k_is_near_the_paper_s },
+	{ "measured K grows as the loss falls, but for a slow one late",
+	  measured_k_grows_as_the_loss_falls_but_for_a_slow_one_late },
+	{ "now and then a step waits for all", now_and_then_a_step_waits_for_all },
+	{ "a job that goes on measures anew", a_job_that_goes_on_measures_anew },
 	CU_TEST_INFO_NULL,
 };
 
