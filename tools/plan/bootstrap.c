@@ -99,6 +99,15 @@ static double acceleration(const struct draws *d, double centre)
 	return fmax(fmin(a, ACCELERATION_MAX), -ACCELERATION_MAX);
 }
 
+/* Above this value another one, like those of the samples, lies with the probability 1 - @share: if
+ * samples are few, that is further out than the quantile of their values. */
+static double value_at(const struct draws *d, double share)
+{
+	double at = (share * (d->samples + 1.0) - 1) / (d->samples - 1.0);
+
+	return mst_quantile(d->value, d->samples, fmin(fmax(at, 0), 1));
+}
+
 /* The interval of a figure whose values in the samples are in d->value; sorts them. */
 static struct mst_interval interval_of(struct draws *d, double figure)
 {
@@ -112,8 +121,8 @@ static struct mst_interval interval_of(struct draws *d, double figure)
 	double a = acceleration(d, centre);
 	double below = mst_student_below(-z / (1 + a * z), INFINITY);
 	double above = mst_student_below(z / (1 - a * z), INFINITY);
-	double low = fmin(mst_quantile(d->value, d->samples, below) - centre, 0);
-	double high = fmax(mst_quantile(d->value, d->samples, above) - centre, 0);
+	double low = fmin(value_at(d, below) - centre, 0);
+	double high = fmax(value_at(d, above) - centre, 0);
 	return (struct mst_interval){ figure * exp(by * low), figure * exp(by * high) };
 }
 
