@@ -272,8 +272,8 @@ STEPS = {
     ),
     "distance_lars": (
         3,
-        ["--policy", "ssp:2", "--commits", "60", "--optimizer", "lars:trust=0.1,momentum=0.9", "--lr-distance",
-         "0.001"],
+        ["--policy", "ssp:2", "--commits", "60", "--optimizer", "lars:momentum=0.9,trust=0.1",
+         "--lr-distance", "0.001"],
         ["tensors=30", "scales=1", "into=1"],
         ["lars:lr=1,trust=0.1,tensors=30", "--lr-distance", "0.001", "--count", "1"],
         0,

@@ -434,6 +434,9 @@ static const double one_slow[] = { 20, 20, 20, 20, 20, 20, 20, 200 };
 /* The mean times of the k-th of eight exponential times. */
 static const double exponential[] = { 0.125, 0.268, 0.435, 0.635, 0.885, 1.218, 1.718, 2.718 };
 
+/* The same with as much that is constant: six of eight are the most gradients a second. */
+static const double shifted[] = { 1.125, 1.268, 1.435, 1.635, 1.885, 2.218, 2.718, 3.718 };
+
 static void k_starts_where_the_times_say(void)
 {
 	begin("adasync:ksync");
@@ -449,6 +452,9 @@ static void k_starts_where_the_times_say(void)
 	begin("adasync:ksync");
 	steps(exponential, 4);
 	CU_ASSERT_STRING_EQUAL(now(), "ksync:1");
+	begin("adasync:ksync");
+	steps(shifted, 4);
+	CU_ASSERT_STRING_EQUAL(now(), "ksync:6");
 	begin("adasync:ksync,3");
 	steps(exponential, 4);
 	CU_ASSERT_STRING_EQUAL(now(), "ksync:3");
@@ -460,7 +466,7 @@ static void of_exponential_times_k_is_near_the_paper_s(void)
 	struct mst_arrival_times t = { 0 };
 
 	for (uint32_t k = 1; k <= WORKERS; k++) {
-		struct mst_arrival arrival = { WORKERS, k, exponential[k - 1] };
+		const struct mst_arrival arrival = { WORKERS, k, exponential[k - 1] };
 		mst_arrival_times_add(&t, WORKERS, &arrival);
 	}
 	for (size_t i = 0; i < RATIOS; i++) {
@@ -487,7 +493,6 @@ static void measured_k_grows_as_the_loss_falls_but_for_a_slow_one_late(void)
 	CU_ASSERT_STRING_EQUAL(now(), "ksync:8");
 }
 
-/* A step of K gradients does not tell what a larger K would take. */
 static void now_and_then_a_step_waits_for_all(void)
 {
 	uint32_t count = 0;
