@@ -82,7 +82,7 @@ enum muster_verdict {
 enum muster_hint {
 	MUSTER_GO_ON,
 	/* The servers want what is finished now: muster_push() it, or muster_abandon() if nothing
-	 * is, which tells them so. Only nonblocking and anytime say so. */
+	 * is, which tells them so. Only nonblocking without an age and anytime say so. */
 	MUSTER_HAND_IN,
 	MUSTER_GIVE_UP, /* what is being computed cannot count any more: muster_abandon() */
 };
@@ -426,8 +426,9 @@ int muster_pull(struct muster *m);
  * Where workers own, the version is the one after the version that this worker has. Where servers
  * own, it is the newest there is when the rule lets this worker go on. Under bsp, backup, ksync,
  * kasync, async, bounded and ssp it is counted_in or newer for each counted push up to the ask;
- * kbatchsync, kbatchasync and softsync may let a worker go on before the version that its push is
- * part of has its other contributions.
+ * kbatchsync, kbatchasync, softsync and nonblocking with an age let a worker go on before the
+ * version that its push is part of has its other contributions. There, where workers own, an
+ * outcome may bring no version, since there is none newer (fresh is not set).
  * Results in memory of the program's own: if options.result_into was set, each result is written
  * there, the one of muster_start() too, and is read there alone. Over RDMA the servers write it
  * there: nothing is copied, and the memory is pinned, as by muster_register(). Over shared memory
