@@ -532,7 +532,7 @@ bool mst_rule_is_asynchronous(const struct mst_rule *rule, uint32_t workers)
 {
 	bool all = !mst_rule_repeats(rule) && rule->quorum > 0 && (uint32_t)rule->quorum >= workers;
 
-	return !rule->deltas && rule->window > 0 && !all;
+	return !rule->deltas && rule->window > 0 && !rule->by_micro && !all;
 }
 
 bool mst_rule_commits_each(const struct mst_rule *rule, uint32_t workers)

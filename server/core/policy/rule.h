@@ -88,7 +88,8 @@ struct mst_rule_step {
  * it has. */
 uint32_t mst_rule_needed(const struct mst_rule *rule, const struct mst_rule_step *step);
 /* Do gradients on old versions count, in a job of so many workers? Not where every worker waits for
- * every other, or where contributions are differences of parameters. */
+ * every other, where contributions are differences of parameters, or where they are micro-batches,
+ * of which few are old: on average they are younger than a version. */
 bool mst_rule_is_asynchronous(const struct mst_rule *rule, uint32_t workers);
 /* Is every version made of one contribution, in a job of so many workers? */
 bool mst_rule_commits_each(const struct mst_rule *rule, uint32_t workers);

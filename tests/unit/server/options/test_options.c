@@ -252,6 +252,7 @@ static void momentum_that_is_left_out_follows_the_policy(void)
 		{ "ksync:3", WITH },
 		{ "kbatchsync:5", WITH },
 		{ "nonblocking", WITH },
+		{ "nonblocking:0,16", WITH },
 		{ "bounded:0", WITH },
 		{ "async", WITHOUT },
 		{ "bounded:2", WITHOUT },
