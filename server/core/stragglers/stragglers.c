@@ -197,6 +197,15 @@ void mst_stragglers_gone(struct mst_stragglers *s, uint32_t rank, bool awaited, 
 	s->misses[rank] = (struct mst_missing_rate){ 0 };
 }
 
+void mst_stragglers_over(struct mst_stragglers *s, uint64_t now_ns)
+{
+	for (uint32_t rank = 0; rank < s->ranks; rank++) {
+		mst_speed_drop(&s->speed[rank]);
+		if (s->found[rank].now)
+			mst_straggler_is_none(&s->found[rank], now_ns);
+	}
+}
+
 void mst_stragglers_forget(struct mst_stragglers *s, uint32_t rank)
 {
 	mst_speed_forget(&s->speed[rank]);

@@ -66,6 +66,8 @@ void mst_stragglers_step(struct mst_stragglers *s, bool waits, uint64_t opened_n
 /* The worker of a rank has gone. @awaited: the open step has waited for it. Nothing of it says
  * anything of the next one. */
 void mst_stragglers_gone(struct mst_stragglers *s, uint32_t rank, bool awaited, uint64_t now_ns);
+/* The job is over: nothing is under way, and nobody is a straggler any longer. */
+void mst_stragglers_over(struct mst_stragglers *s, uint64_t now_ns);
 /* A rank rests from now on, or takes part again: it is not slow until it is found to be anew. */
 void mst_stragglers_forget(struct mst_stragglers *s, uint32_t rank);
 

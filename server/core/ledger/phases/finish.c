@@ -6,6 +6,7 @@
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/slow.h"
 
 /* Twice as long as a step usually takes, and a second more. */
 static uint64_t patience_at_end(const struct mst_ledger *l)
@@ -98,6 +99,7 @@ bool mst_life_finish_if_due(struct mst_ledger *l)
 		return false;
 	MST_ASSERT(!l->settling || mst_finish_failed(l->end_why) || l->entry_count == 0);
 	l->phase = MST_PHASE_ENDED;
+	mst_slow_over(l);
 	mst_ask_try_all(l);
 	return true;
 }

@@ -92,6 +92,14 @@ void mst_slow_tick(struct mst_ledger *l)
 		look(l);
 }
 
+void mst_slow_over(struct mst_ledger *l)
+{
+	look(l);
+	mst_stragglers_over(&l->judge, l->now_ns);
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
+		mst_ranks_remove(&l->found, rank); /* the log has no more to say of them */
+}
+
 static void stop(struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)

@@ -34,6 +34,10 @@ void mst_slow_look(struct mst_ledger *l, uint32_t gradients, uint32_t live);
 /* Has slow ranks rest, or return, as the policy wants. */
 void mst_slow_rest(struct mst_ledger *l);
 
+/* The job is over: looks for the last time, for those who ask afterwards. Workers that test or save
+ * then, or stand still, hold nobody up. */
+void mst_slow_over(struct mst_ledger *l);
+
 /* Is the ask of a member that rests to be answered all the same? */
 static inline bool mst_slow_probes(const struct mst_ledger *l, const struct mst_member *m)
 {

@@ -12,7 +12,7 @@ void mst_stride_answered(struct mst_ledger *l, const struct mst_member *m)
 
 	s->answered_ns = l->now_ns;
 	s->probes = false;
-	if (!s->goes_on)
+	if (!s->goes_on && l->phase != MST_PHASE_ENDED)
 		mst_stragglers_began(&l->judge, m->rank, l->now_ns);
 	s->goes_on = false;
 }

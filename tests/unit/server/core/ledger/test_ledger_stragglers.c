@@ -204,6 +204,63 @@ static void who_passes_is_still_at_it(void)
 	job_close(&j);
 }
 
+/* Rank 3 is slow, and rank 2 stands still; then all have time for a last test. */
+static void nobody_is_a_straggler_after_the_end_of_the_job(void)
+{
+	struct ledger_job j;
+
+	born(&j, "async");
+	for (int i = 0; i < 160; i++) {
+		wait_ms(&j, 20);
+		for (uint32_t rank = 0; rank < (i % 4 == 3 ? 4 : 3); rank++)
+			job_push(&j, rank);
+		job_forget(&j);
+	}
+	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_SLOW));
+	for (int i = 0; i < 60; i++) {
+		wait_ms(&j, 20);
+		job_push(&j, 0);
+		job_push(&j, 1);
+	}
+	job_tell(&j, 0, MST_EV_FINISH);
+	job_forget(&j);
+	uint64_t slow_ns = verdict(&j, 3).total_ns, held_ns = verdict(&j, 2).total_ns;
+	wait_ms(&j, 5000);
+	CU_ASSERT_EQUAL(verdict(&j, 0).kind, MST_STRAGGLER_NONE);
+	CU_ASSERT_EQUAL(verdict(&j, 2).kind, MST_STRAGGLER_HELD);
+	CU_ASSERT(held_ns > 0 && verdict(&j, 2).total_ns == held_ns);
+	CU_ASSERT(slow_ns > 0 && verdict(&j, 3).total_ns == slow_ns);
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		CU_ASSERT_FALSE(verdict(&j, rank).now);
+	job_lose(&j, 2, 0);
+	CU_ASSERT_EQUAL(verdict(&j, 2).total_ns, held_ns);
+	CU_ASSERT_EQUAL(mst_ledger_next_found(j.ledger), MST_RANK_NONE);
+	job_close(&j);
+}
+
+/* The last version answers all, who then have nothing to compute. */
+static void a_last_test_is_no_gradient_that_takes_long(void)
+{
+	struct ledger_job j;
+
+	born(&j, "bsp");
+	for (int i = 0; i < 40; i++)
+		step(&j, 0);
+	wait_ms(&j, 20);
+	for (uint32_t rank = 0; rank < WORKERS; rank++) {
+		if (rank + 1 == WORKERS)
+			job_tell(&j, 0, MST_EV_FINISH);
+		job_push(&j, rank);
+	}
+	job_forget(&j);
+	wait_ms(&j, 5000);
+	for (uint32_t rank = 0; rank < WORKERS; rank++) {
+		CU_ASSERT_EQUAL(verdict(&j, rank).kind, MST_STRAGGLER_NONE);
+		CU_ASSERT_EQUAL(verdict(&j, rank).total_ns, 0);
+	}
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a slow rank is found, told of once, and let go",
 	  a_slow_rank_is_found_told_once_and_let_go },
@@ -216,6 +273,10 @@ static CU_TestInfo cases[] = {
 	{ "who has fewer samples in the same time is slow",
 	  who_has_fewer_samples_in_the_same_time_is_slow },
 	{ "who passes is still at it", who_passes_is_still_at_it },
+	{ "nobody is a straggler after the end of the job",
+	  nobody_is_a_straggler_after_the_end_of_the_job },
+	{ "a last test is no gradient that takes long",
+	  a_last_test_is_no_gradient_that_takes_long },
 	CU_TEST_INFO_NULL,
 };
 
