@@ -36,12 +36,12 @@ void mst_stride_came(struct mst_ledger *l, const struct mst_member *m,
 {
 	struct mst_stride *s = &l->stride[m->rank];
 
-	s->goes_on = l->rule.collect && (h->flags & MST_HEADER_PASS);
-	if (s->goes_on)
-		return;
 	if (s->answered_ns != 0)
 		mst_durations_add(&s->durations, l->now_ns - s->answered_ns);
 	s->answered_ns = 0;
+	s->goes_on = l->rule.collect && (h->flags & MST_HEADER_PASS);
+	if (s->goes_on)
+		return;
 	if (s->put_to_rest)
 		mst_stragglers_probed(&l->judge, m->rank, l->now_ns);
 	else
