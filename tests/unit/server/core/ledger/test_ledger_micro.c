@@ -253,6 +253,24 @@ static void a_record_says_whether_micro_batches_are_wanted(void)
 	job_close(&j);
 }
 
+/* Under async rank 1 was given version 0, and computes on it when the policy changes. */
+static void a_commit_is_held_for_what_was_begun_before_the_policy_changed(void)
+{
+	struct mst_rule micro = job_rule("nonblocking:0,2");
+	struct ledger_job j;
+
+	micro.weigh = MST_WEIGH_SAMPLES;
+	opened(&j, "async", 2);
+	job_policy(&j, &micro);
+	for (int i = 0; i < 3; i++)
+		job_push(&j, 0);
+	CU_ASSERT_EQUAL(job_version(&j), 2);
+	job_push(&j, 1);
+	CU_ASSERT_EQUAL(job_verdict(&j, 1), MUSTER_COUNTED);
+	CU_ASSERT_EQUAL(job_version(&j), 3);
+	job_close(&j);
+}
+
 /* A history as long as the age is enough, also for one that is as late as it may be. */
 static void a_worker_that_owns_is_given_the_next_version_before_it_goes(void)
 {
@@ -325,6 +343,8 @@ static CU_TestInfo cases[] = {
 	  the_rate_counts_ranks_and_weights_are_samples },
 	{ "a record says whether micro-batches are wanted",
 	  a_record_says_whether_micro_batches_are_wanted },
+	{ "a commit is held for what was begun before the policy changed",
+	  a_commit_is_held_for_what_was_begun_before_the_policy_changed },
 	{ "a worker that owns is given the next version before it goes",
 	  a_worker_that_owns_is_given_the_next_version_before_it_goes },
 	{ "a worker that owns is told that there is nothing new",
