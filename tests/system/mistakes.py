@@ -86,7 +86,7 @@ MUSTERD = [
     ("-n 4 --policy nonblocking:x", 2, '"nonblocking:x"', "milliseconds of grace"),
     ("-n 4 --policy nonblocking:5,x", 2, '"nonblocking:5,x"', "it may have a number of versions"),
     ("-n 4 --policy nonblocking:5,-1", 2, "0 or more, as in nonblocking:5,16"),
-    ("-n 4 --policy nonblocking:0,0", 2, "milliseconds of grace, above 0"),
+    ("-n 4 --policy nonblocking:0,0", 2, "above 0 (0, no limit, before an age above 0)"),
     ("-n 4 --policy nonblocking:5,16,2", 2, "as in nonblocking:5,16"),
     ("-n 4 --policy anytime:20,16", 2, "needs milliseconds, 0.001 or more, as in anytime:50"),
     ("-n 4 --policy nonblocking:9000,16 --patience 9s", 2, "a grace of 9000 ms"),

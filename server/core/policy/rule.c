@@ -71,7 +71,7 @@ static const struct range ranges[PARAMETERS] = {
 	[PARAMETER_WINDOW] = { { 0, INT32_MAX, true }, "a number of versions, 0 or more", "4" },
 	[PARAMETER_BOUND] = { { 0, INT32_MAX, true }, "a number of gradients, 0 or more", "4" },
 	[PARAMETER_GRACE] = { { 0, DAY_MS, false },
-			      "milliseconds of grace, above 0 (with an age 0 is no limit)",
+			      "milliseconds of grace, above 0 (0, no limit, before an age above 0)",
 			      "5" },
 	[PARAMETER_AGE] = { { 0, INT32_MAX, true }, "a number of versions, 0 or more", "16" },
 	[PARAMETER_DEADLINE] = { { 0.001, DAY_MS, false }, "milliseconds, 0.001 or more", "50" },
