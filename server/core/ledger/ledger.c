@@ -413,7 +413,7 @@ struct mst_straggler mst_ledger_straggler(const struct mst_ledger *l, uint32_t r
 
 uint64_t mst_ledger_fast_ns(const struct mst_ledger *l)
 {
-	return l->judge.fast.mean_ns;
+	return mst_stragglers_fast_ns(&l->judge);
 }
 
 uint32_t mst_ledger_next_found(struct mst_ledger *l)

@@ -5,9 +5,14 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* However a time is scaled, it is no longer than this. */
+#define MOST_NS 1e15
+
 int mst_stragglers_init(struct mst_stragglers *s, uint32_t ranks)
 {
-	*s = (struct mst_stragglers){ .ranks = ranks, .enough = log(MST_STRAGGLERS_RARE * ranks) };
+	*s = (struct mst_stragglers){ .ranks = ranks,
+				      .enough = log(MST_STRAGGLERS_RARE * ranks),
+				      .scale = 1 };
 	s->speed = calloc(ranks, sizeof(*s->speed));
 	s->misses = calloc(ranks, sizeof(*s->misses));
 	s->found = calloc(ranks, sizeof(*s->found));
@@ -213,14 +218,23 @@ void mst_stragglers_forget(struct mst_stragglers *s, uint32_t rank)
 
 /* ---- verdicts ---- */
 
+uint64_t mst_stragglers_scaled(const struct mst_stragglers *s, uint32_t rank, uint64_t now_ns)
+{
+	uint64_t began_ns = s->speed[rank].began_ns;
+
+	if (began_ns == 0 || s->scale == 1)
+		return now_ns;
+	return began_ns + (uint64_t)fmin((double)(now_ns - began_ns) * s->scale, MOST_NS);
+}
+
 static enum mst_straggler_kind kind_of(const struct mst_stragglers *s, uint32_t rank,
 				       uint64_t now_ns)
 {
 	const struct mst_speed *p = &s->speed[rank];
 
-	if (mst_speed_is_held(p, &s->fast, now_ns))
+	if (mst_speed_is_held(p, &s->fast, mst_stragglers_scaled(s, rank, now_ns)))
 		return MST_STRAGGLER_HELD;
-	if (mst_speed_is_slow(p, &s->fast, s->enough, now_ns))
+	if (mst_stragglers_is_slow(s, rank, now_ns))
 		return MST_STRAGGLER_SLOW;
 	return s->misses[rank].late ? MST_STRAGGLER_LATE : MST_STRAGGLER_NONE;
 }
@@ -229,7 +243,8 @@ static double ratio_of(const struct mst_stragglers *s, uint32_t rank, enum mst_s
 		       uint64_t now_ns)
 {
 	if (kind == MST_STRAGGLER_HELD)
-		return (double)(now_ns - s->speed[rank].began_ns) / (double)s->fast.mean_ns;
+		return (double)(now_ns - s->speed[rank].began_ns) * s->scale /
+		       (double)s->fast.mean_ns;
 	return mst_stragglers_ratio(s, rank, now_ns);
 }
 
@@ -240,6 +255,11 @@ static uint64_t since(const struct mst_stragglers *s, uint32_t rank, enum mst_st
 	if (kind == MST_STRAGGLER_LATE)
 		return s->misses[rank].since_ns;
 	return p->evidence > 0 ? p->since_ns : p->began_ns;
+}
+
+uint64_t mst_stragglers_fast_ns(const struct mst_stragglers *s)
+{
+	return (uint64_t)fmin((double)s->fast.mean_ns / s->scale, MOST_NS);
 }
 
 bool mst_stragglers_look(struct mst_stragglers *s, uint32_t rank, uint64_t now_ns)
@@ -266,7 +286,8 @@ struct mst_straggler mst_stragglers_of(const struct mst_stragglers *s, uint32_t 
 
 	if (of.now && of.kind == MST_STRAGGLER_HELD && s->speed[rank].began_ns != 0)
 		of.ratio = ratio_of(s, rank, MST_STRAGGLER_HELD, now_ns);
-	if (of.now || !mst_speed_is_long(&s->speed[rank], &s->fast, now_ns))
+	uint64_t scaled_ns = mst_stragglers_scaled(s, rank, now_ns);
+	if (of.now || !mst_speed_is_long(&s->speed[rank], &s->fast, scaled_ns))
 		return of;
 	of.kind = MST_STRAGGLER_HELD;
 	of.now = true;

@@ -37,6 +37,9 @@ struct mst_stragglers {
 	struct mst_waiting waiting;
 	double missed_share; /* of all gradients, how many miss their step */
 	double enough;       /* the logarithm of the evidence that is */
+	/* Times of gradients that came may be told as those of equally many samples. How many will
+	 * be in one that is under way is not known: its time is multiplied by this. */
+	double scale;
 	struct mst_reference fast;
 	uint32_t fresh;   /* gradients that came since `fast` was made */
 	uint64_t *choice; /* by rank: mst_speed_choice(), as `fast` was made */
@@ -79,16 +82,23 @@ bool mst_stragglers_look(struct mst_stragglers *s, uint32_t rank, uint64_t now_n
 struct mst_straggler mst_stragglers_of(const struct mst_stragglers *s, uint32_t rank,
 				       uint64_t now_ns);
 
+/* @now_ns, as it is for the rank's present gradient, whose time is scaled. */
+uint64_t mst_stragglers_scaled(const struct mst_stragglers *s, uint32_t rank, uint64_t now_ns);
+
+/* How long the fast ranks' gradients take on average; 0: not known. */
+uint64_t mst_stragglers_fast_ns(const struct mst_stragglers *s);
+
 static inline bool mst_stragglers_is_slow(const struct mst_stragglers *s, uint32_t rank,
 					  uint64_t now_ns)
 {
-	return mst_speed_is_slow(&s->speed[rank], &s->fast, s->enough, now_ns);
+	return mst_speed_is_slow(&s->speed[rank], &s->fast, s->enough,
+				 mst_stragglers_scaled(s, rank, now_ns));
 }
 
 static inline double mst_stragglers_ratio(const struct mst_stragglers *s, uint32_t rank,
 					  uint64_t now_ns)
 {
-	return mst_speed_ratio(&s->speed[rank], &s->fast, now_ns);
+	return mst_speed_ratio(&s->speed[rank], &s->fast, mst_stragglers_scaled(s, rank, now_ns));
 }
 
 static inline bool mst_stragglers_may_return(const struct mst_stragglers *s, uint32_t rank)

@@ -174,6 +174,7 @@ struct mst_ledger {
 	struct mst_stragglers judge; /* who is slow */
 	struct mst_ranks found; /* of whom it has found something else, which is not told yet */
 	double part_samples;    /* each part of a batch is scaled to so many; 0: none came */
+	double part_most;       /* the most samples in a part of a batch since the last commit */
 	uint32_t unjudged;      /* gradients counted since it has looked */
 	uint64_t judged_ns;     /* when it has looked */
 	struct mst_store_buffer *buffer;

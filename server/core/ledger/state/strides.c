@@ -26,6 +26,8 @@ static uint64_t came_scaled(struct mst_ledger *l, const struct mst_member *m, do
 		return l->now_ns;
 	if (l->part_samples <= 0)
 		l->part_samples = samples;
+	if (samples > l->part_most)
+		l->part_most = samples;
 	double took_ns = (double)(l->now_ns - began_ns) * (l->part_samples / samples);
 	return began_ns + (uint64_t)(took_ns < MOST_NS ? took_ns : MOST_NS);
 }
@@ -98,7 +100,20 @@ void mst_stride_gone(struct mst_ledger *l, const struct mst_member *m)
 	mst_stragglers_gone(&l->judge, m->rank, mst_member_missing(m), l->now_ns);
 }
 
+/* Where contributions are parts of batches, what is under way will be as large as the largest one
+ * of the last step. The first of all, by which times are scaled, may be much smaller: programs are
+ * slow at first. */
+static void scale_present(struct mst_ledger *l)
+{
+	if (!l->rule.collect)
+		l->judge.scale = 1;
+	else if (l->part_most > 0)
+		l->judge.scale = l->part_samples / l->part_most;
+	l->part_most = 0;
+}
+
 void mst_stride_step(struct mst_ledger *l)
 {
+	scale_present(l);
 	mst_stragglers_step(&l->judge, l->rule.release == MST_RELEASE_COMMIT, l->opened_ns);
 }

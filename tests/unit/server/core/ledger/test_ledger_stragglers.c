@@ -261,6 +261,33 @@ static void a_last_test_is_no_gradient_that_takes_long(void)
 	job_close(&j);
 }
 
+/* All hand in after the same time: little at first, for programs are slow then, and later more. */
+static void who_began_slowly_does_not_stand_still(void)
+{
+	struct ledger_job j;
+
+	born(&j, "anytime:1000");
+	for (int i = 0; i < 40; i++) {
+		wait_ms(&j, 600);
+		for (uint32_t rank = 0; rank < WORKERS && i > 20; rank++)
+			CU_ASSERT_EQUAL(verdict(&j, rank).kind, MST_STRAGGLER_NONE);
+		wait_ms(&j, 400);
+		for (uint32_t rank = 0; rank < WORKERS; rank++) {
+			struct mst_lane_header h = job_header(&j, rank);
+			h.weight = i == 0 ? 1 : 60;
+			job_full_all(&j, rank, &h);
+		}
+		job_forget(&j);
+	}
+	CU_ASSERT_EQUAL(job_version(&j), 40);
+	CU_ASSERT_DOUBLE_EQUAL((double)mst_ledger_fast_ns(j.ledger), 1e9, 1e6);
+	wait_ms(&j, 21000);
+	job_tick(&j);
+	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_HELD));
+	CU_ASSERT_DOUBLE_EQUAL(verdict(&j, 3).ratio, 21, 0.1);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a slow rank is found, told of once, and let go",
 	  a_slow_rank_is_found_told_once_and_let_go },
@@ -275,6 +302,7 @@ static CU_TestInfo cases[] = {
 	{ "who passes is still at it", who_passes_is_still_at_it },
 	{ "nobody is a straggler after the end of the job",
 	  nobody_is_a_straggler_after_the_end_of_the_job },
+	{ "who began slowly does not stand still", who_began_slowly_does_not_stand_still },
 	{ "a last test is no gradient that takes long",
 	  a_last_test_is_no_gradient_that_takes_long },
 	CU_TEST_INFO_NULL,
