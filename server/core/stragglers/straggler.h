@@ -17,6 +17,7 @@ struct mst_straggler {
 	double ratio;
 	uint64_t since_ns; /* now: when the first gradient began that says so */
 	uint64_t total_ns; /* how long it was a straggler in all, before since_ns */
+	uint64_t until_ns; /* not now: when it was one last; 0: it never was */
 	/* How long steps waited for it during that time; under rules by which workers go on before
 	 * the commit no step waits. */
 	uint64_t waited_ns;
@@ -37,13 +38,14 @@ static inline void mst_straggler_is(struct mst_straggler *s, enum mst_straggler_
 	if (s->now)
 		return;
 	s->now = s->sure = true;
-	s->since_ns = since_ns;
+	s->since_ns = since_ns > s->until_ns ? since_ns : s->until_ns; /* no time counts twice */
 	s->waited_ns += waited_ns;
 }
 
 static inline void mst_straggler_is_none(struct mst_straggler *s, uint64_t now_ns)
 {
 	s->total_ns = mst_straggler_total(s, now_ns);
+	s->until_ns = now_ns;
 	s->now = false;
 }
 

@@ -272,10 +272,12 @@ bool mst_stragglers_look(struct mst_stragglers *s, uint32_t rank, uint64_t now_n
 		found->ratio = ratio_of(s, rank, kind, now_ns);
 	if (kind == was)
 		return false;
-	if (kind == MST_STRAGGLER_NONE)
+	if (kind == MST_STRAGGLER_NONE) {
 		mst_straggler_is_none(found, now_ns);
-	else
-		mst_straggler_is(found, kind, since(s, rank, kind), s->speed[rank].waited_ns);
+		return true;
+	}
+	mst_straggler_is(found, kind, since(s, rank, kind), s->speed[rank].waited_ns);
+	s->speed[rank].waited_ns = 0; /* it is charged */
 	return true;
 }
 

@@ -93,6 +93,34 @@ static void who_stands_still_is_found_while_the_step_waits(void)
 	job_close(&j);
 }
 
+/* The gradient for which it stood still is part of the evidence that it is slow. */
+static void no_time_of_a_straggler_counts_twice(void)
+{
+	struct ledger_job j;
+
+	born(&j, "bsp");
+	for (int i = 0; i < 40; i++)
+		step(&j, 0);
+	step(&j, 40);
+	wait_ms(&j, 20);
+	for (uint32_t rank = 0; rank < 3; rank++)
+		job_push(&j, rank);
+	wait_ms(&j, 1500);
+	job_tick(&j);
+	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_HELD));
+	job_push(&j, 3);
+	job_forget(&j);
+	CU_ASSERT_FALSE(verdict(&j, 3).now);
+	for (int i = 0; i < 10; i++)
+		step(&j, 40);
+	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_SLOW));
+	CU_ASSERT(verdict(&j, 3).total_ns >= 1500 * MST_MS);
+	CU_ASSERT(verdict(&j, 3).total_ns <= (60 + 1520 + 10 * 60) * MST_MS);
+	CU_ASSERT(verdict(&j, 3).waited_ns >= 1500 * MST_MS);
+	CU_ASSERT(verdict(&j, 3).waited_ns <= (40 + 1500 + 10 * 40) * MST_MS);
+	job_close(&j);
+}
+
 /* It is told to give up at each commit, and never has a gradient. */
 static void who_gives_up_each_gradient_is_late(void)
 {
@@ -293,6 +321,7 @@ static CU_TestInfo cases[] = {
 	  a_slow_rank_is_found_told_once_and_let_go },
 	{ "who stands still is found while the step waits",
 	  who_stands_still_is_found_while_the_step_waits },
+	{ "no time of a straggler counts twice", no_time_of_a_straggler_counts_twice },
 	{ "who gives up each gradient is late", who_gives_up_each_gradient_is_late },
 	{ "whose gradients are dropped is late", whose_gradients_are_dropped_is_late },
 	{ "under async a rank is slow, and no step waits",
