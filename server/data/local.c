@@ -395,6 +395,10 @@ static void local_done(struct mst_decider *d, const struct mst_orders *orders, u
 		see_median(l);
 		see_refused(l);
 	}
+	if (orders->decision.kind == MST_DO_REST) { /* first why it rests */
+		l->told_ns = 0;
+		say_stragglers(l, now_ns);
+	}
 	note_decision(l, &orders->decision);
 	if (orders->decision.kind == MST_DO_SAVE)
 		say_saves(l);

@@ -32,6 +32,7 @@ void mst_reference_make(struct mst_reference *ref, const uint64_t *ns, uint32_t 
 {
 	MST_ASSERT(count <= MST_REFERENCE_MOST);
 	ref->count = count < MST_REFERENCE_LEAST ? 0 : count;
+	ref->mean_ns = 0;
 	if (ref->count == 0)
 		return;
 	memcpy(ref->sorted_ns, ns, count * sizeof(*ns));

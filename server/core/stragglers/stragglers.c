@@ -216,6 +216,23 @@ void mst_stragglers_forget(struct mst_stragglers *s, uint32_t rank)
 	mst_speed_forget(&s->speed[rank]);
 }
 
+void mst_stragglers_is_still_slow(struct mst_stragglers *s, uint32_t rank)
+{
+	bool slow = s->found[rank].now && !mst_stragglers_may_return(s, rank);
+
+	mst_speed_forget(&s->speed[rank]);
+	s->speed[rank].slow = slow;
+}
+
+void mst_stragglers_compare_anew(struct mst_stragglers *s)
+{
+	for (uint32_t rank = 0; rank < s->ranks; rank++)
+		s->speed[rank] = (struct mst_speed){ .began_ns = s->speed[rank].began_ns };
+	mst_reference_make(&s->fast, NULL, 0);
+	s->fresh = 0;
+	s->scale = 1;
+}
+
 /* ---- verdicts ---- */
 
 uint64_t mst_stragglers_scaled(const struct mst_stragglers *s, uint32_t rank, uint64_t now_ns)
@@ -286,9 +303,15 @@ struct mst_straggler mst_stragglers_of(const struct mst_stragglers *s, uint32_t 
 {
 	struct mst_straggler of = s->found[rank];
 
-	if (of.now && of.kind == MST_STRAGGLER_HELD && s->speed[rank].began_ns != 0)
-		of.ratio = ratio_of(s, rank, MST_STRAGGLER_HELD, now_ns);
 	uint64_t scaled_ns = mst_stragglers_scaled(s, rank, now_ns);
+
+	if (of.now &&
+	    of.kind == MST_STRAGGLER_HELD) { /* its gradient may have come since the look */
+		if (mst_speed_is_held(&s->speed[rank], &s->fast, scaled_ns))
+			of.ratio = ratio_of(s, rank, MST_STRAGGLER_HELD, now_ns);
+		else
+			mst_straggler_is_none(&of, now_ns);
+	}
 	if (of.now || !mst_speed_is_long(&s->speed[rank], &s->fast, scaled_ns))
 		return of;
 	of.kind = MST_STRAGGLER_HELD;

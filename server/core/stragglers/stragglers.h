@@ -88,6 +88,12 @@ uint64_t mst_stragglers_scaled(const struct mst_stragglers *s, uint32_t rank, ui
 /* How long the fast ranks' gradients take on average; 0: not known. */
 uint64_t mst_stragglers_fast_ns(const struct mst_stragglers *s);
 
+/* A rank that rests returns for another reason than its speed: it is slow until its gradients say
+ * that it is not, unless its probes have. */
+void mst_stragglers_is_still_slow(struct mst_stragglers *s, uint32_t rank);
+/* What a contribution is has changed, so durations from before say nothing of those after it. */
+void mst_stragglers_compare_anew(struct mst_stragglers *s);
+
 static inline bool mst_stragglers_is_slow(const struct mst_stragglers *s, uint32_t rank,
 					  uint64_t now_ns)
 {

@@ -4,6 +4,7 @@
 #include "common/base/assert.h"
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/strides.h"
 #include "server/core/ledger/state/trigger.h"
 
 /* The member with this standing that has the lowest rank; NULL: there is none. */
@@ -66,7 +67,9 @@ static void change_rule(struct mst_ledger *l)
 
 	if (!alike(&l->rule, &l->next_rule))
 		mst_outliers_forget_all(&l->outliers);
+	struct mst_rule before = l->rule;
 	l->rule = l->next_rule;
+	mst_stride_rule(l, &before);
 	l->counts.by_micro = l->rule.by_micro;
 	l->controller = l->next_controller;
 	l->rule_changes = false;

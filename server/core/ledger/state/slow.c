@@ -156,6 +156,10 @@ static uint32_t count_put_to_rest(const struct mst_ledger *l)
 	return count;
 }
 
+/* So many are put to rest after a look, for to find each takes a look at all. More of them are put
+ * to rest after the next look. */
+#define AT_ONCE 8u
+
 /* Return: the slowest of the ranks that are slow; MST_RANK_NONE: none is. */
 static uint32_t slowest(const struct mst_ledger *l, const struct mst_straggler_test *test)
 {
@@ -174,9 +178,9 @@ static uint32_t slowest(const struct mst_ledger *l, const struct mst_straggler_t
 
 static void rest_slowest(struct mst_ledger *l, const struct mst_straggler_test *test)
 {
-	uint32_t resting = count_put_to_rest(l), live = mst_life_count(l), rank;
+	uint32_t resting = count_put_to_rest(l), live = mst_life_count(l), left = AT_ONCE, rank;
 
-	while (resting < live / 2 && (rank = slowest(l, test)) != MST_RANK_NONE) {
+	while (resting < live / 2 && left-- > 0 && (rank = slowest(l, test)) != MST_RANK_NONE) {
 		put_to_rest(l, rank);
 		if (!l->stride[rank].put_to_rest)
 			return;
@@ -195,15 +199,17 @@ static void have_return(struct mst_ledger *l, uint32_t rank)
 {
 	mst_life_rest(l, &l->member[rank], false);
 	l->stride[rank].put_to_rest = l->stride[rank].probes = false;
-	mst_stragglers_forget(&l->judge, rank);
 }
 
 /* A worker that has joined again meanwhile, or was told to return, takes part already. */
 static void return_all(struct mst_ledger *l)
 {
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
-		if (l->stride[rank].put_to_rest)
-			have_return(l, rank);
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		if (!l->stride[rank].put_to_rest)
+			continue;
+		have_return(l, rank);
+		mst_stragglers_is_still_slow(&l->judge, rank);
+	}
 	l->put_to_rest = false;
 }
 
@@ -226,10 +232,12 @@ static void look_again(struct mst_ledger *l)
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		if (!l->stride[rank].put_to_rest)
 			continue;
-		if (!l->member[rank].rests || mst_stragglers_may_return(&l->judge, rank))
+		if (!l->member[rank].rests || mst_stragglers_may_return(&l->judge, rank)) {
 			have_return(l, rank);
-		else
+			mst_stragglers_forget(&l->judge, rank);
+		} else {
 			probe(l, rank);
+		}
 		some |= l->stride[rank].put_to_rest;
 	}
 	l->put_to_rest = some;

@@ -4,8 +4,8 @@
  * (Sync-Switch): it counts them, has them rest, and has them return.
  *
  * The judge (server/core/stragglers) looks at the ranks whenever as many gradients have been
- * counted as workers are live, and, for steps that stand still, after a second. What it finds is
- * for people, and for the policies. Where a policy says so, it goes by the test of the paper
+ * counted as workers are live; and, for steps that stand still, each second or two. What it finds
+ * is for people, and for the policies. Where a policy says so, it goes by the test of the paper
  * instead. In that test a window is over when as many gradients are counted as workers are live;
  * under bsp that is a commit. In each window a worker is slow if its throughput is some standard
  * deviations below the mean of all, and a straggler after some such windows in a row. The

@@ -22,7 +22,7 @@ static uint64_t came_scaled(struct mst_ledger *l, const struct mst_member *m, do
 {
 	uint64_t began_ns = l->judge.speed[m->rank].began_ns;
 
-	if (!l->rule.collect || !mst_weight_is_sane(samples) || began_ns == 0)
+	if (!mst_stride_by_samples(&l->rule) || !mst_weight_is_sane(samples) || began_ns == 0)
 		return l->now_ns;
 	if (l->part_samples <= 0)
 		l->part_samples = samples;
@@ -81,7 +81,8 @@ void mst_stride_judged(struct mst_ledger *l, const struct mst_member *m, uint64_
 	if (l->stride[m->rank].put_to_rest)
 		return;
 	if (verdict == MUSTER_COUNTED) {
-		mst_stragglers_counted(&l->judge, m->rank, came_ns);
+		if (l->rule.release == MST_RELEASE_COMMIT)
+			mst_stragglers_counted(&l->judge, m->rank, came_ns);
 		mst_stragglers_missed(&l->judge, m->rank, NULL, l->now_ns);
 	} else if (verdict == MUSTER_LATE || verdict == MUSTER_STALE) {
 		struct mst_miss miss = { .step_ns = step_ns };
@@ -105,7 +106,7 @@ void mst_stride_gone(struct mst_ledger *l, const struct mst_member *m)
  * slow at first. */
 static void scale_present(struct mst_ledger *l)
 {
-	if (!l->rule.collect)
+	if (!mst_stride_by_samples(&l->rule))
 		l->judge.scale = 1;
 	else if (l->part_most > 0)
 		l->judge.scale = l->part_samples / l->part_most;
@@ -116,4 +117,12 @@ void mst_stride_step(struct mst_ledger *l)
 {
 	scale_present(l);
 	mst_stragglers_step(&l->judge, l->rule.release == MST_RELEASE_COMMIT, l->opened_ns);
+}
+
+void mst_stride_rule(struct mst_ledger *l, const struct mst_rule *before)
+{
+	if (mst_stride_by_samples(before) == mst_stride_by_samples(&l->rule))
+		return;
+	l->part_samples = l->part_most = 0;
+	mst_stragglers_compare_anew(&l->judge);
 }

@@ -21,6 +21,13 @@ void mst_stride_judged(struct mst_ledger *l, const struct mst_member *m, uint64_
 		       enum muster_verdict verdict, uint64_t came_ns);
 /* The member's session is about to end. */
 void mst_stride_gone(struct mst_ledger *l, const struct mst_member *m);
+/* Are contributions parts of batches, whose times say nothing without their samples? */
+static inline bool mst_stride_by_samples(const struct mst_rule *rule)
+{
+	return rule->collect || rule->by_micro;
+}
+/* Another rule than @before is in force. */
+void mst_stride_rule(struct mst_ledger *l, const struct mst_rule *before);
 /* The open step has been committed. */
 void mst_stride_step(struct mst_ledger *l);
 

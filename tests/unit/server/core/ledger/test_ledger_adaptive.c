@@ -314,6 +314,25 @@ static void open_until_3_rests(struct ledger_job *j, uint32_t share_of_samples)
 	job_forget(j);
 }
 
+/* It was not shown to be fast: so people read that it is slow until its gradients say that it is
+ * not. */
+static void who_returns_with_the_policy_is_still_slow(void)
+{
+	struct mst_rule bsp = job_rule("bsp");
+	struct ledger_job j;
+
+	open_until_3_rests(&j, 8000);
+	job_policy(&j, &bsp);
+	timed_step(&j, without_3);
+	timed_step(&j, without_3);
+	CU_ASSERT_FALSE(job_member(&j, 3).rests);
+	timed_steps(&j, slow, 4);
+	CU_ASSERT_TRUE(mst_ledger_straggler(j.ledger, 3, j.now_ns).now);
+	timed_steps(&j, alike, 40);
+	CU_ASSERT_FALSE(mst_ledger_straggler(j.ledger, 3, j.now_ns).now);
+	job_close(&j);
+}
+
 /* Steps without rank 3, until it is answered. Return: how many. */
 static uint32_t steps_until_probe(struct ledger_job *j)
 {
@@ -608,6 +627,7 @@ static CU_TestInfo cases[] = {
 	{ "greedy leaves bsp after five slow windows in a row",
 	  greedy_leaves_bsp_after_five_slow_windows_in_a_row },
 	{ "equal workers are no stragglers", equal_workers_are_no_stragglers },
+	{ "who returns with the policy is still slow", who_returns_with_the_policy_is_still_slow },
 	{ "elastic has a straggler rest until the change",
 	  elastic_has_a_straggler_rest_until_the_change },
 	{ "a fixed policy has stragglers return", a_fixed_policy_has_stragglers_return },

@@ -316,6 +316,47 @@ static void who_began_slowly_does_not_stand_still(void)
 	job_close(&j);
 }
 
+/* Its micro-batches have twice the samples, and take twice as long. */
+static void who_has_larger_micro_batches_is_not_slow(void)
+{
+	struct ledger_job j;
+
+	born(&j, "nonblocking:0,16");
+	for (int i = 0; i < 200; i++) {
+		wait_ms(&j, 20);
+		for (uint32_t rank = 0; rank < WORKERS; rank++) {
+			if (rank == 3 && i % 2 == 0)
+				continue;
+			struct mst_lane_header h = job_header(&j, rank);
+			h.weight = rank == 3 ? 16 : 8;
+			h.flags |= i % 8 == 7 ? 0 : MST_HEADER_PART;
+			job_full_all(&j, rank, &h);
+		}
+		job_forget(&j);
+	}
+	CU_ASSERT(job_version(&j) > 10);
+	CU_ASSERT(mst_ledger_fast_ns(j.ledger) > 0);
+	for (uint32_t rank = 0; rank < WORKERS; rank++)
+		CU_ASSERT_EQUAL(verdict(&j, rank).kind, MST_STRAGGLER_NONE);
+	job_close(&j);
+}
+
+/* Whole batches take longer than parts, and say nothing of them. */
+static void what_a_contribution_is_changes_and_all_are_compared_anew(void)
+{
+	struct mst_rule parts = job_rule("nonblocking");
+	struct ledger_job j;
+
+	born(&j, "bsp");
+	for (int i = 0; i < 40; i++)
+		step(&j, 0);
+	CU_ASSERT(mst_ledger_fast_ns(j.ledger) > 0);
+	job_policy(&j, &parts);
+	step(&j, 0);
+	CU_ASSERT_EQUAL(mst_ledger_fast_ns(j.ledger), 0);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a slow rank is found, told of once, and let go",
 	  a_slow_rank_is_found_told_once_and_let_go },
@@ -329,6 +370,9 @@ static CU_TestInfo cases[] = {
 	{ "who has fewer samples in the same time is slow",
 	  who_has_fewer_samples_in_the_same_time_is_slow },
 	{ "who passes is still at it", who_passes_is_still_at_it },
+	{ "who has larger micro-batches is not slow", who_has_larger_micro_batches_is_not_slow },
+	{ "what a contribution is changes, and all are compared anew",
+	  what_a_contribution_is_changes_and_all_are_compared_anew },
 	{ "nobody is a straggler after the end of the job",
 	  nobody_is_a_straggler_after_the_end_of_the_job },
 	{ "who began slowly does not stand still", who_began_slowly_does_not_stand_still },

@@ -287,6 +287,8 @@ static void who_stands_still_is_held_since_its_gradient_began(void)
 	CU_ASSERT(of.now && of.sure && of.kind == MST_STRAGGLER_HELD);
 	CU_ASSERT_EQUAL(of.since_ns, began_ns);
 	CU_ASSERT_DOUBLE_EQUAL(of.ratio, 20, 0.1);
+	mst_stragglers_came(&j.judge, 3, j.now_ns); /* before anybody looks again */
+	CU_ASSERT_FALSE(mst_stragglers_of(&j.judge, 3, j.now_ns).now);
 	job_close(&j);
 }
 
