@@ -164,23 +164,22 @@ static void note_wait(struct mst_stragglers *s, uint64_t opened_ns)
 	s->speed[w->last_rank].waited_ns += mst_waiting_after(w->last_ns, before_ns);
 }
 
-static void note_waits_for_stragglers(struct mst_stragglers *s, bool waits, uint64_t opened_ns)
+static void note_waits_for_stragglers(struct mst_stragglers *s, uint64_t opened_ns)
 {
 	uint64_t others_ns = s->waiting.last_ns > opened_ns ? s->waiting.last_ns : opened_ns;
 
 	for (uint32_t rank = 0; rank < s->ranks; rank++) {
-		if (waits)
-			s->found[rank].waited_ns += mst_waiting_after(s->came_ns[rank], others_ns);
+		s->found[rank].waited_ns += mst_waiting_after(s->came_ns[rank], others_ns);
 		s->came_ns[rank] = 0;
 	}
 }
 
-void mst_stragglers_step(struct mst_stragglers *s, bool waits, uint64_t opened_ns)
+void mst_stragglers_step(struct mst_stragglers *s, uint64_t opened_ns)
 {
-	if (waits && s->waiting.last_ns > s->waiting.straggler_ns)
+	if (s->waiting.last_ns > s->waiting.straggler_ns)
 		note_wait(s, opened_ns);
 	if (s->waiting.straggler_ns != 0)
-		note_waits_for_stragglers(s, waits, opened_ns);
+		note_waits_for_stragglers(s, opened_ns);
 	s->waiting = (struct mst_waiting){ 0 };
 }
 

@@ -62,10 +62,11 @@ void mst_stragglers_gave_up(struct mst_stragglers *s, uint32_t rank, uint64_t no
 /* A gradient that came has missed its step, or has not (@miss: NULL). */
 void mst_stragglers_missed(struct mst_stragglers *s, uint32_t rank, const struct mst_miss *miss,
 			   uint64_t now_ns);
-/* A contribution to the open step has come at @came_ns, and is counted. */
+/* A contribution to the open step has come at @came_ns, and is counted. To be called where workers
+ * wait for the commit. */
 void mst_stragglers_counted(struct mst_stragglers *s, uint32_t rank, uint64_t came_ns);
-/* The step that was opened at @opened_ns is over. @waits: workers have waited for it. */
-void mst_stragglers_step(struct mst_stragglers *s, bool waits, uint64_t opened_ns);
+/* The step that was opened at @opened_ns is over. */
+void mst_stragglers_step(struct mst_stragglers *s, uint64_t opened_ns);
 /* The worker of a rank has gone. @awaited: the open step has waited for it. Nothing of it says
  * anything of the next one. */
 void mst_stragglers_gone(struct mst_stragglers *s, uint32_t rank, bool awaited, uint64_t now_ns);

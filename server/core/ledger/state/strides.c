@@ -116,7 +116,7 @@ static void scale_present(struct mst_ledger *l)
 void mst_stride_step(struct mst_ledger *l)
 {
 	scale_present(l);
-	mst_stragglers_step(&l->judge, l->rule.release == MST_RELEASE_COMMIT, l->opened_ns);
+	mst_stragglers_step(&l->judge, l->opened_ns);
 }
 
 void mst_stride_rule(struct mst_ledger *l, const struct mst_rule *before)

@@ -243,26 +243,6 @@ static void no_step_waits_for_who_comes_after_it(void)
 	job_close(&j);
 }
 
-/* Under a rule by which workers go on before the commit. */
-static void no_step_waits_where_workers_go_on(void)
-{
-	struct timed_job j;
-
-	open_bsp(&j);
-	j.factor[3] = 10;
-	for (int i = 0; i < 60; i++) {
-		job_steps(&j, 1);
-		for (uint32_t rank = 0; rank < 8; rank++) {
-			mst_stragglers_counted(&j.judge, rank, j.now_ns + rank);
-			mst_stragglers_step(&j.judge, false, j.now_ns - 1);
-		}
-		look_at_all(&j);
-	}
-	CU_ASSERT_EQUAL(found(&j, 3), MST_STRAGGLER_SLOW);
-	CU_ASSERT_EQUAL(waited_ms(&j, 3), 0);
-	job_close(&j);
-}
-
 /* ---- who stands still ---- */
 
 static void who_stands_still_is_held_since_its_gradient_began(void)
@@ -309,7 +289,7 @@ static void what_it_cost_stays_when_it_has_gone(void)
 	j.now_ns = began_ns + (uint64_t)(520 * MS);
 	CU_ASSERT_EQUAL(found(&j, 7), MST_STRAGGLER_HELD);
 	mst_stragglers_gone(&j.judge, 7, true, j.now_ns);
-	mst_stragglers_step(&j.judge, true, began_ns);
+	mst_stragglers_step(&j.judge, began_ns);
 	CU_ASSERT_EQUAL(found(&j, 7), MST_STRAGGLER_NONE);
 	CU_ASSERT_DOUBLE_EQUAL(waited_ms(&j, 7), 500, 1);
 	CU_ASSERT_DOUBLE_EQUAL((double)mst_straggler_total(&j.judge.found[7], j.now_ns) / MS, 520,
@@ -330,7 +310,6 @@ static CU_TestInfo cases[] = {
 	  steps_wait_for_a_slow_rank_from_its_first_slow_gradient_on },
 	{ "steps wait for each of two slow ranks", steps_wait_for_each_of_two_slow_ranks },
 	{ "no step waits for who comes after it", no_step_waits_for_who_comes_after_it },
-	{ "no step waits where workers go on", no_step_waits_where_workers_go_on },
 	{ "who stands still is held since its gradient began",
 	  who_stands_still_is_held_since_its_gradient_began },
 	{ "what it cost stays when it has gone", what_it_cost_stays_when_it_has_gone },

@@ -113,7 +113,7 @@ void job_race(struct timed_job *j)
 					 .step_ns = (uint64_t)(20 * MS) };
 		mst_stragglers_missed(&j->judge, rank, &miss, j->now_ns);
 	}
-	mst_stragglers_step(&j->judge, true, opened_ns);
+	mst_stragglers_step(&j->judge, opened_ns);
 	j->version++;
 	for (uint32_t rank = 0; rank < j->ranks && j->preempts; rank++) {
 		if (j->ends_ns[rank] != 0)
