@@ -70,12 +70,27 @@ static bool is_found(const struct mst_missing_rate *m, double share, double enou
 	       holds_up(m);
 }
 
+/* A rank that is late is late no more when its gradients come in time again, or hardly after it. */
 static bool is_in_time_again(const struct mst_missing_rate *m, double share)
 {
 	uint32_t missed = (uint32_t)__builtin_popcount(m->recent & ((1u << MST_MISSES_AGAIN) - 1));
 
 	return m->after >= MST_MISSES_AGAIN &&
-	       missed <= MST_MISSES_RATIO * bounded(share) * MST_MISSES_AGAIN;
+	       (missed <= MST_MISSES_RATIO * bounded(share) * MST_MISSES_AGAIN || !holds_up(m));
+}
+
+#define FADES 8u /* each gradient that misses its step takes so much of what was before it */
+
+static void follow(struct mst_missing_rate *m, const struct mst_miss *miss)
+{
+	if (miss == NULL)
+		return;
+	m->missed++;
+	m->given_up += miss->given_up;
+	if (miss->given_up)
+		return;
+	m->behind_ns += miss->behind_ns - m->behind_ns / FADES;
+	m->step_ns += miss->step_ns - m->step_ns / FADES;
 }
 
 void mst_misses_add(struct mst_missing_rate *m, const struct mst_miss *miss, double share,
@@ -84,6 +99,7 @@ void mst_misses_add(struct mst_missing_rate *m, const struct mst_miss *miss, dou
 	remember(m, miss != NULL);
 	if (m->late) {
 		m->after++;
+		follow(m, miss);
 		if (is_in_time_again(m, share))
 			forget(m);
 		return;

@@ -41,7 +41,8 @@ struct mst_missing_rate {
 
 	double evidence; /* its logarithm, at least 0 */
 	uint64_t since_ns;
-	/* The gradients of that evidence. */
+	/* The gradients of that evidence. How long after their steps they came, and how long these
+	 * took: while the rank is late the older ones fade. */
 	uint32_t gradients, missed, given_up;
 	uint64_t behind_ns, step_ns;
 

@@ -158,6 +158,21 @@ static void who_is_late_by_less_than_a_tenth_of_a_step_is_no_straggler(void)
 	job_close(&j);
 }
 
+static void who_is_late_by_next_to_nothing_now_is_late_no_more(void)
+{
+	struct timed_job j;
+
+	open_race(&j, &races[3], CONST, 67);
+	j.factor[3] = 1.3;
+	job_races(&j, 100);
+	CU_ASSERT_EQUAL(found(&j, 3), MST_STRAGGLER_LATE);
+	j.factor[3] = 1.02;
+	job_races(&j, 100);
+	CU_ASSERT_EQUAL(found(&j, 3), MST_STRAGGLER_NONE);
+	CU_ASSERT(mst_misses_recent(&j.judge.misses[3]) > 10);
+	job_close(&j);
+}
+
 static void if_all_are_late_alike_nobody_is(void)
 {
 	struct timed_job j;
@@ -305,6 +320,8 @@ static CU_TestInfo cases[] = {
 	  who_is_always_a_little_too_late_is_late_and_not_slow },
 	{ "who is late by less than a tenth of a step is no straggler",
 	  who_is_late_by_less_than_a_tenth_of_a_step_is_no_straggler },
+	{ "who is late by next to nothing now is late no more",
+	  who_is_late_by_next_to_nothing_now_is_late_no_more },
 	{ "if all are late alike nobody is", if_all_are_late_alike_nobody_is },
 	{ "steps wait for a slow rank from its first slow gradient on",
 	  steps_wait_for_a_slow_rank_from_its_first_slow_gradient_on },
