@@ -42,7 +42,7 @@ const char *mst_straggler_kind_word(uint32_t kind)
 		[MST_STRAGGLER_NONE] = "none",
 		[MST_STRAGGLER_SLOW] = "slow",
 		[MST_STRAGGLER_LATE] = "late",
-		[MST_STRAGGLER_HELD] = "held",
+		[MST_STRAGGLER_STALLED] = "stalled",
 	};
 
 	return kind < sizeof(words) / sizeof(words[0]) ? words[kind] : "unknown";
@@ -56,7 +56,7 @@ static double weight_now(const struct mst_status_rank *row)
 	struct mst_gradients g = mst_straggler_gradients(row, false);
 
 	switch (row->straggler) {
-	case MST_STRAGGLER_HELD:
+	case MST_STRAGGLER_STALLED:
 		return (double)row->busy_ns;
 	case MST_STRAGGLER_SLOW:
 		return row->straggler_ratio;
@@ -67,7 +67,7 @@ static double weight_now(const struct mst_status_rank *row)
 
 static bool is_now(const struct mst_status_rank *row)
 {
-	return row->straggler != MST_STRAGGLER_NONE && row->straggler <= MST_STRAGGLER_HELD &&
+	return row->straggler != MST_STRAGGLER_NONE && row->straggler <= MST_STRAGGLER_STALLED &&
 	       row->straggler_ns != MST_NOT_KNOWN && row->state == MST_RANK_LIVE;
 }
 
@@ -81,26 +81,26 @@ static bool comes_first(const struct mst_status_rank *row, const struct mst_stat
 
 static void find_now(struct mst_named_straggler *g)
 {
-	uint32_t all = 0, held = 0;
+	uint32_t all = 0, stalled = 0;
 
 	for (uint32_t i = 0; i < g->job->row_count; i++) {
 		const struct mst_status_rank *row = &g->job->row[i];
 		if (!is_now(row))
 			continue;
 		all++;
-		held += row->straggler == MST_STRAGGLER_HELD;
+		stalled += row->straggler == MST_STRAGGLER_STALLED;
 		if (comes_first(row, g->row))
 			g->row = row;
 	}
 	if (g->row != NULL)
-		g->others = (held > 0 ? held : all) - 1;
+		g->others = (stalled > 0 ? stalled : all) - 1;
 }
 
 static bool was_for_long(const struct mst_job_snapshot *s, const struct mst_status_rank *row)
 {
 	double least = WHOLE_SHARE * (double)s->job.elapsed_ns;
 
-	return row->straggler != MST_STRAGGLER_NONE && row->straggler <= MST_STRAGGLER_HELD &&
+	return row->straggler != MST_STRAGGLER_NONE && row->straggler <= MST_STRAGGLER_STALLED &&
 	       row->straggler_total_ns != MST_NOT_KNOWN && row->waited_ns != MST_NOT_KNOWN &&
 	       ((double)row->straggler_total_ns >= least || (double)row->waited_ns >= least);
 }
@@ -146,7 +146,7 @@ void mst_straggler_words(const struct mst_named_straggler *g, char *out, size_t 
 	if (g->kind == MST_STRAGGLER_NONE)
 		return;
 	struct mst_gradients rank = mst_straggler_gradients(row, g->whole);
-	if (g->kind == MST_STRAGGLER_HELD)
+	if (g->kind == MST_STRAGGLER_STALLED)
 		(void)snprintf(out, len, "rank %u at it for %s", row->rank,
 			       mst_figure_duration(row->busy_ns).text);
 	else if (g->kind == MST_STRAGGLER_LATE)
@@ -221,7 +221,7 @@ static struct mst_figure fast_ready(const struct mst_named_straggler *g)
 	return mst_figure_duration(g->job->job.fast_ready_ns);
 }
 
-static int tell_held(const struct mst_named_straggler *g, char *out, size_t len)
+static int tell_stalled(const struct mst_named_straggler *g, char *out, size_t len)
 {
 	const struct mst_status_rank *row = g->row;
 
@@ -271,8 +271,8 @@ static int tell_stood(const struct mst_named_straggler *g, char *out, size_t len
 
 static int tell(const struct mst_named_straggler *g, char *out, size_t len)
 {
-	if (g->kind == MST_STRAGGLER_HELD)
-		return g->whole ? tell_stood(g, out, len) : tell_held(g, out, len);
+	if (g->kind == MST_STRAGGLER_STALLED)
+		return g->whole ? tell_stood(g, out, len) : tell_stalled(g, out, len);
 	return g->kind == MST_STRAGGLER_LATE ? tell_late(g, out, len) : tell_slow(g, out, len);
 }
 
@@ -286,7 +286,7 @@ static void tell_more(const struct mst_named_straggler *g, char *out, size_t len
 		used = snprintf(out, len, "; that was so for %s of %s",
 				mst_figure_duration(row->straggler_total_ns).text,
 				mst_figure_duration(g->job->job.elapsed_ns).text);
-	else if (g->kind != MST_STRAGGLER_HELD)
+	else if (g->kind != MST_STRAGGLER_STALLED)
 		used = snprintf(out, len, "; that has been so for %s",
 				mst_figure_duration(row->straggler_ns).text);
 	if (row->waited_ns > 0 && used < (int)len)
@@ -298,7 +298,7 @@ static void tell_more(const struct mst_named_straggler *g, char *out, size_t len
 	if (g->others > 0 && used < (int)len)
 		(void)snprintf(out + used, len - (size_t)used, "; %" PRIu32 " more rank%s %s",
 			       g->others, g->others > 1 ? "s" : "",
-			       g->kind == MST_STRAGGLER_HELD && !g->whole
+			       g->kind == MST_STRAGGLER_STALLED && !g->whole
 				       ? g->others > 1 ? "stand still" : "stands still"
 			       : g->others > 1 ? g->whole ? "were stragglers" : "are stragglers"
 			       : g->whole      ? "was a straggler"

@@ -19,7 +19,7 @@ struct mst_named_straggler {
 	enum mst_straggler_kind kind;
 	const struct mst_status_rank *row; /* in the snapshot; NULL if none */
 	bool whole;                        /* figures of the whole job, not the recent ones */
-	uint32_t others; /* further stragglers; HELD: further ranks that stand still */
+	uint32_t others; /* further stragglers; STALLED: further ranks that stand still */
 };
 
 struct mst_named_straggler mst_straggler_find(const struct mst_job_snapshot *s);
@@ -32,7 +32,7 @@ struct mst_gradients {
 /* @whole: since the start of the job; else the recent ones. */
 struct mst_gradients mst_straggler_gradients(const struct mst_status_rank *row, bool whole);
 
-/* "slow", "late", "held"; "none", or "unknown" of a later release's. */
+/* "slow", "late", "stalled"; "none", or "unknown" of a later release's. */
 const char *mst_straggler_kind_word(uint32_t kind);
 /* A few words for a live line ("rank 3 late 45 %"); empty for NONE. */
 void mst_straggler_words(const struct mst_named_straggler *g, char *out, size_t len);

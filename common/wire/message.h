@@ -414,9 +414,9 @@ enum mst_rank_state {
 /* What is wrong with the speed of a rank: server/core/stragglers says how that is found. */
 enum mst_straggler_kind {
 	MST_STRAGGLER_NONE,
-	MST_STRAGGLER_LATE, /* more of its gradients miss their step than of the others' */
-	MST_STRAGGLER_SLOW, /* its gradients take longer than those of the fast ranks */
-	MST_STRAGGLER_HELD  /* its present gradient takes much longer than any of the fast ranks' */
+	MST_STRAGGLER_LATE,   /* more of its gradients miss their step than of the others' */
+	MST_STRAGGLER_SLOW,   /* its gradients take longer than those of the fast ranks */
+	MST_STRAGGLER_STALLED /* its present gradient takes much longer than the fast ranks' do */
 };
 
 struct mst_status_rank {

@@ -545,7 +545,7 @@ def elastic_comes_back(a):
             slowed.begin()
             must(until(lambda: job.status()["ranks"][3]["rests"], HANG_S), "rank 3 does not rest")
             found = verdict(job)
-            check(f"it is told why: {found}", found["kind"] in ("slow", "held") and
+            check(f"it is told why: {found}", found["kind"] in ("slow", "stalled") and
                   found["ratio"] > 2 and found["for_s"] is not None)
             must(until(lambda: re.search(r"rank 3 (is slow|has been at its gradient)",
                                          job.server.said()), HANG_S), "the log does not have it")

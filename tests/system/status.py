@@ -129,7 +129,8 @@ def frozen_async(a):
 
 def named(a):
     """The sentence names the rank that the servers have found, and by what; or nobody."""
-    words = {"slow": " is slow: ", "late": " is late: ", "held": " has been at its gradient for "}
+    words = {"slow": " is slow: ", "late": " is late: ",
+             "stalled": " has been at its gradient for "}
     folder = tempfile.TemporaryDirectory()
     job = Job(a, "backup:4", command(a, folder.name, "rounds=1000000"))
     job.until(lambda figures, _: figures["commits"] > 40, "at version 40")

@@ -28,7 +28,7 @@ static void describe(const struct mst_straggler *of, uint64_t fast_ns, struct ms
 			       "fast ranks, which take %.3g ms",
 			       of->ratio, ms(fast_ns));
 		return;
-	case MST_STRAGGLER_HELD:
+	case MST_STRAGGLER_STALLED:
 		mst_reason_set(out,
 			       "has been at its gradient for %.3g times as long as those of the "
 			       "fast ranks take, which is %.3g ms",

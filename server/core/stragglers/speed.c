@@ -150,12 +150,13 @@ void mst_speed_probed(struct mst_speed *p, uint64_t now_ns)
 
 /* ---- verdicts ---- */
 
-bool mst_speed_is_held(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns)
+bool mst_speed_is_stalled(const struct mst_speed *p, const struct mst_reference *ref,
+			  uint64_t now_ns)
 {
 	uint64_t ns = now_ns - p->began_ns;
 
 	return p->began_ns != 0 && ref->count > 0 && ns > MST_SPEED_LONG_MS * MST_MS &&
-	       ns > MST_SPEED_HELD * ref->mean_ns;
+	       ns > MST_SPEED_STALLED * ref->mean_ns;
 }
 
 bool mst_speed_is_slow(const struct mst_speed *p, const struct mst_reference *ref, double enough,
@@ -164,7 +165,7 @@ bool mst_speed_is_slow(const struct mst_speed *p, const struct mst_reference *re
 	if (p->slow || p->began_ns == 0 || ref->count == 0)
 		return p->slow && ref->count > 0;
 	struct mst_speed with = with_present(p, ref, enough, now_ns);
-	return mst_speed_is_held(p, ref, now_ns) || is_found(&with, ref, enough);
+	return mst_speed_is_stalled(p, ref, now_ns) || is_found(&with, ref, enough);
 }
 
 bool mst_speed_is_long(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns)

@@ -27,7 +27,7 @@
 #define MST_SPEED_RATIO 1.5
 /* A gradient that lasts for so many of the fast ranks' is enough alone, if it is longer than
  * MST_SPEED_LONG_MS. */
-#define MST_SPEED_HELD 20u
+#define MST_SPEED_STALLED 20u
 /* A rank is at its gradient for long if that lasts longer than each of the fast ranks' that are
  * known, than so many of them on average, and than so many ms. That is worth a look, and not enough
  * for a verdict. */
@@ -83,7 +83,8 @@ void mst_speed_probed(struct mst_speed *p, uint64_t now_ns);
 bool mst_speed_is_slow(const struct mst_speed *p, const struct mst_reference *ref, double enough,
 		       uint64_t now_ns);
 /* Has its present gradient lasted for so long that it is slow? */
-bool mst_speed_is_held(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns);
+bool mst_speed_is_stalled(const struct mst_speed *p, const struct mst_reference *ref,
+			  uint64_t now_ns);
 /* Is it at its present gradient for long? */
 bool mst_speed_is_long(const struct mst_speed *p, const struct mst_reference *ref, uint64_t now_ns);
 /* How long its gradients take, measured by the fast ranks': those since the evidence began. 1:

@@ -31,8 +31,8 @@ static inline uint64_t mst_straggler_total(const struct mst_straggler *s, uint64
 
 /* Its verdict is @kind from now on. @since_ns, @waited_ns: of the evidence for it; they are read if
  * it was no straggler before. */
-static inline void mst_straggler_is(struct mst_straggler *s, enum mst_straggler_kind kind,
-				    uint64_t since_ns, uint64_t waited_ns)
+static inline void mst_straggler_begin(struct mst_straggler *s, enum mst_straggler_kind kind,
+				       uint64_t since_ns, uint64_t waited_ns)
 {
 	s->kind = kind;
 	if (s->now)
@@ -42,7 +42,7 @@ static inline void mst_straggler_is(struct mst_straggler *s, enum mst_straggler_
 	s->waited_ns += waited_ns;
 }
 
-static inline void mst_straggler_is_none(struct mst_straggler *s, uint64_t now_ns)
+static inline void mst_straggler_end(struct mst_straggler *s, uint64_t now_ns)
 {
 	s->total_ns = mst_straggler_total(s, now_ns);
 	s->until_ns = now_ns;

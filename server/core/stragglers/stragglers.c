@@ -5,9 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* However a time is scaled, it is no longer than this. */
-#define MOST_NS 1e15
-
 int mst_stragglers_init(struct mst_stragglers *s, uint32_t ranks)
 {
 	*s = (struct mst_stragglers){ .ranks = ranks,
@@ -195,7 +192,7 @@ void mst_stragglers_gone(struct mst_stragglers *s, uint32_t rank, bool awaited, 
 	if (found->now) {
 		if (awaited)
 			s->came_ns[rank] = s->waiting.straggler_ns = now_ns;
-		mst_straggler_is_none(found, now_ns);
+		mst_straggler_end(found, now_ns);
 	}
 	s->speed[rank] = (struct mst_speed){ 0 };
 	s->misses[rank] = (struct mst_missing_rate){ 0 };
@@ -206,7 +203,7 @@ void mst_stragglers_over(struct mst_stragglers *s, uint64_t now_ns)
 	for (uint32_t rank = 0; rank < s->ranks; rank++) {
 		mst_speed_drop(&s->speed[rank]);
 		if (s->found[rank].now)
-			mst_straggler_is_none(&s->found[rank], now_ns);
+			mst_straggler_end(&s->found[rank], now_ns);
 	}
 }
 
@@ -215,7 +212,7 @@ void mst_stragglers_forget(struct mst_stragglers *s, uint32_t rank)
 	mst_speed_forget(&s->speed[rank]);
 }
 
-void mst_stragglers_is_still_slow(struct mst_stragglers *s, uint32_t rank)
+void mst_stragglers_stay_slow(struct mst_stragglers *s, uint32_t rank)
 {
 	bool slow = s->found[rank].now && !mst_stragglers_may_return(s, rank);
 
@@ -240,7 +237,8 @@ uint64_t mst_stragglers_scaled(const struct mst_stragglers *s, uint32_t rank, ui
 
 	if (began_ns == 0 || s->scale == 1)
 		return now_ns;
-	return began_ns + (uint64_t)fmin((double)(now_ns - began_ns) * s->scale, MOST_NS);
+	return began_ns +
+	       (uint64_t)fmin((double)(now_ns - began_ns) * s->scale, MST_STRAGGLERS_MOST_NS);
 }
 
 static enum mst_straggler_kind kind_of(const struct mst_stragglers *s, uint32_t rank,
@@ -248,8 +246,8 @@ static enum mst_straggler_kind kind_of(const struct mst_stragglers *s, uint32_t 
 {
 	const struct mst_speed *p = &s->speed[rank];
 
-	if (mst_speed_is_held(p, &s->fast, mst_stragglers_scaled(s, rank, now_ns)))
-		return MST_STRAGGLER_HELD;
+	if (mst_speed_is_stalled(p, &s->fast, mst_stragglers_scaled(s, rank, now_ns)))
+		return MST_STRAGGLER_STALLED;
 	if (mst_stragglers_is_slow(s, rank, now_ns))
 		return MST_STRAGGLER_SLOW;
 	return s->misses[rank].late ? MST_STRAGGLER_LATE : MST_STRAGGLER_NONE;
@@ -258,7 +256,7 @@ static enum mst_straggler_kind kind_of(const struct mst_stragglers *s, uint32_t 
 static double ratio_of(const struct mst_stragglers *s, uint32_t rank, enum mst_straggler_kind kind,
 		       uint64_t now_ns)
 {
-	if (kind == MST_STRAGGLER_HELD)
+	if (kind == MST_STRAGGLER_STALLED)
 		return (double)(now_ns - s->speed[rank].began_ns) * s->scale /
 		       (double)s->fast.mean_ns;
 	return mst_stragglers_ratio(s, rank, now_ns);
@@ -275,7 +273,7 @@ static uint64_t since(const struct mst_stragglers *s, uint32_t rank, enum mst_st
 
 uint64_t mst_stragglers_fast_ns(const struct mst_stragglers *s)
 {
-	return (uint64_t)fmin((double)s->fast.mean_ns / s->scale, MOST_NS);
+	return (uint64_t)fmin((double)s->fast.mean_ns / s->scale, MST_STRAGGLERS_MOST_NS);
 }
 
 bool mst_stragglers_look(struct mst_stragglers *s, uint32_t rank, uint64_t now_ns)
@@ -289,10 +287,10 @@ bool mst_stragglers_look(struct mst_stragglers *s, uint32_t rank, uint64_t now_n
 	if (kind == was)
 		return false;
 	if (kind == MST_STRAGGLER_NONE) {
-		mst_straggler_is_none(found, now_ns);
+		mst_straggler_end(found, now_ns);
 		return true;
 	}
-	mst_straggler_is(found, kind, since(s, rank, kind), s->speed[rank].waited_ns);
+	mst_straggler_begin(found, kind, since(s, rank, kind), s->speed[rank].waited_ns);
 	s->speed[rank].waited_ns = 0; /* it is charged */
 	return true;
 }
@@ -305,18 +303,18 @@ struct mst_straggler mst_stragglers_of(const struct mst_stragglers *s, uint32_t 
 	uint64_t scaled_ns = mst_stragglers_scaled(s, rank, now_ns);
 
 	if (of.now &&
-	    of.kind == MST_STRAGGLER_HELD) { /* its gradient may have come since the look */
-		if (mst_speed_is_held(&s->speed[rank], &s->fast, scaled_ns))
-			of.ratio = ratio_of(s, rank, MST_STRAGGLER_HELD, now_ns);
+	    of.kind == MST_STRAGGLER_STALLED) { /* its gradient may have come since the look */
+		if (mst_speed_is_stalled(&s->speed[rank], &s->fast, scaled_ns))
+			of.ratio = ratio_of(s, rank, MST_STRAGGLER_STALLED, now_ns);
 		else
-			mst_straggler_is_none(&of, now_ns);
+			mst_straggler_end(&of, now_ns);
 	}
 	if (of.now || !mst_speed_is_long(&s->speed[rank], &s->fast, scaled_ns))
 		return of;
-	of.kind = MST_STRAGGLER_HELD;
+	of.kind = MST_STRAGGLER_STALLED;
 	of.now = true;
 	of.sure = false;
-	of.ratio = ratio_of(s, rank, MST_STRAGGLER_HELD, now_ns);
+	of.ratio = ratio_of(s, rank, MST_STRAGGLER_STALLED, now_ns);
 	of.since_ns = s->speed[rank].began_ns;
 	return of;
 }

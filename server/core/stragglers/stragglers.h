@@ -4,9 +4,9 @@
  * and when steps are over.
  *
  * A rank is compared with the fast ranks. A rank is fast if its median is at most MST_SPEED_RATIO
- * times that of the rank at the first quarter in order of speed. So up to three
- * quarters of the ranks can be slow. If all are, none is: nobody holds the others up. How one rank
- * is judged says speed.h.
+ * times that of the rank at the first quarter in order of speed. So up to three quarters of the
+ * ranks can be slow. If all are, none is: nobody holds the others up. How one rank is judged says
+ * speed.h.
  *
  * Evidence is enough if it is MST_STRAGGLERS_RARE times the number of ranks. So a job with more
  * ranks has no more false alarms: about one in a thousand steps (docs/policies.md has a table).
@@ -26,6 +26,9 @@
 #include "server/core/stragglers/waiting.h"
 
 #define MST_STRAGGLERS_RARE 50.0
+
+/* However a time is scaled, it is no longer than this. */
+#define MST_STRAGGLERS_MOST_NS 1e15
 
 struct mst_stragglers {
 	/* By rank. */
@@ -79,7 +82,7 @@ void mst_stragglers_forget(struct mst_stragglers *s, uint32_t rank);
  * Return: it is found to be a straggler, or to be none any more, or one of another kind. */
 bool mst_stragglers_look(struct mst_stragglers *s, uint32_t rank, uint64_t now_ns);
 /* What the rank was found to be by the last look; or, if it was found to be no straggler and is at
- * its present gradient for long, HELD. */
+ * its present gradient for long, STALLED. */
 struct mst_straggler mst_stragglers_of(const struct mst_stragglers *s, uint32_t rank,
 				       uint64_t now_ns);
 
@@ -91,7 +94,7 @@ uint64_t mst_stragglers_fast_ns(const struct mst_stragglers *s);
 
 /* A rank that rests returns for another reason than its speed: it is slow until its gradients say
  * that it is not, unless its probes have. */
-void mst_stragglers_is_still_slow(struct mst_stragglers *s, uint32_t rank);
+void mst_stragglers_stay_slow(struct mst_stragglers *s, uint32_t rank);
 /* What a contribution is has changed, so durations from before say nothing of those after it. */
 void mst_stragglers_compare_anew(struct mst_stragglers *s);
 

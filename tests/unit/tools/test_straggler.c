@@ -130,16 +130,16 @@ static void who_stands_still_comes_first(void)
 {
 	even_job(3);
 	is(2, MST_STRAGGLER_SLOW, 9, 5000);
-	is(0, MST_STRAGGLER_HELD, 3, 58);
+	is(0, MST_STRAGGLER_STALLED, 3, 58);
 	job.row[0].awaited = 1;
 	job.row[0].waiting_ns = 60 * MST_MS;
 	job.row[0].busy_ns = 58 * MST_MS;
-	CU_ASSERT_EQUAL(name().kind, MST_STRAGGLER_HELD);
+	CU_ASSERT_EQUAL(name().kind, MST_STRAGGLER_STALLED);
 	CU_ASSERT_STRING_EQUAL(words, "rank 0 at it for 58.0 ms");
 	CU_ASSERT_STRING_EQUAL(reason, "the open step waits: rank 0 has been at its gradient for "
 				       "58.0 ms, where the fast ranks take 19.0 ms, and was last "
 				       "heard of 400 ms ago");
-	is(1, MST_STRAGGLER_HELD, 150, 3000);
+	is(1, MST_STRAGGLER_STALLED, 150, 3000);
 	job.row[1].busy_ns = 3 * MST_SECOND;
 	CU_ASSERT_EQUAL(name().row->rank, 1);
 	CU_ASSERT_EQUAL(strncmp(reason, "rank 1 has been at its gradient for 3.00 s", 42), 0);
@@ -197,7 +197,7 @@ static void of_a_job_that_has_ended_the_dearest_is_named(void)
 				"40 of 100 gradients (40 %); that was so for",
 				107),
 			0);
-	job.row[1].straggler = MST_STRAGGLER_HELD;
+	job.row[1].straggler = MST_STRAGGLER_STALLED;
 	(void)name();
 	CU_ASSERT_PTR_NOT_NULL(strstr(reason, "rank 1 stood still: it was at one gradient for 3.1 "
 					      "times as long as the fast ranks take"));

@@ -208,7 +208,7 @@ static void return_all(struct mst_ledger *l)
 		if (!l->stride[rank].put_to_rest)
 			continue;
 		have_return(l, rank);
-		mst_stragglers_is_still_slow(&l->judge, rank);
+		mst_stragglers_stay_slow(&l->judge, rank);
 	}
 	l->put_to_rest = false;
 }

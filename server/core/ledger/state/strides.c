@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/core/ledger/state/strides.h"
 
-#include "server/core/ledger/state/verdict.h"
+#include <math.h>
 
-/* However few samples a contribution has: longer than this no gradient takes. */
-#define MOST_NS 1e15
+#include "server/core/ledger/state/verdict.h"
 
 void mst_stride_answered(struct mst_ledger *l, const struct mst_member *m)
 {
@@ -29,7 +28,7 @@ static uint64_t came_scaled(struct mst_ledger *l, const struct mst_member *m, do
 	if (samples > l->part_most)
 		l->part_most = samples;
 	double took_ns = (double)(l->now_ns - began_ns) * (l->part_samples / samples);
-	return began_ns + (uint64_t)(took_ns < MOST_NS ? took_ns : MOST_NS);
+	return began_ns + (uint64_t)fmin(took_ns, MST_STRAGGLERS_MOST_NS);
 }
 
 /* The time in which an ask was held does not count: the time runs from the answer. */

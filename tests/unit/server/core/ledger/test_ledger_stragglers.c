@@ -84,7 +84,7 @@ static void who_stands_still_is_found_while_the_step_waits(void)
 		job_push(&j, rank);
 	wait_ms(&j, 1500);
 	job_tick(&j);
-	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_HELD));
+	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_STALLED));
 	CU_ASSERT(verdict(&j, 3).ratio > 70);
 	CU_ASSERT_EQUAL(mst_ledger_next_found(j.ledger), 3);
 	job_lose(&j, 3, 0);
@@ -107,7 +107,7 @@ static void no_time_of_a_straggler_counts_twice(void)
 		job_push(&j, rank);
 	wait_ms(&j, 1500);
 	job_tick(&j);
-	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_HELD));
+	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_STALLED));
 	job_push(&j, 3);
 	job_forget(&j);
 	CU_ASSERT_FALSE(verdict(&j, 3).now);
@@ -255,7 +255,7 @@ static void nobody_is_a_straggler_after_the_end_of_the_job(void)
 	uint64_t slow_ns = verdict(&j, 3).total_ns, held_ns = verdict(&j, 2).total_ns;
 	wait_ms(&j, 5000);
 	CU_ASSERT_EQUAL(verdict(&j, 0).kind, MST_STRAGGLER_NONE);
-	CU_ASSERT_EQUAL(verdict(&j, 2).kind, MST_STRAGGLER_HELD);
+	CU_ASSERT_EQUAL(verdict(&j, 2).kind, MST_STRAGGLER_STALLED);
 	CU_ASSERT(held_ns > 0 && verdict(&j, 2).total_ns == held_ns);
 	CU_ASSERT(slow_ns > 0 && verdict(&j, 3).total_ns == slow_ns);
 	for (uint32_t rank = 0; rank < WORKERS; rank++)
@@ -311,7 +311,7 @@ static void who_began_slowly_does_not_stand_still(void)
 	CU_ASSERT_DOUBLE_EQUAL((double)mst_ledger_fast_ns(j.ledger), 1e9, 1e6);
 	wait_ms(&j, 21000);
 	job_tick(&j);
-	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_HELD));
+	CU_ASSERT(is_now(&j, 3, MST_STRAGGLER_STALLED));
 	CU_ASSERT_DOUBLE_EQUAL(verdict(&j, 3).ratio, 21, 0.1);
 	job_close(&j);
 }

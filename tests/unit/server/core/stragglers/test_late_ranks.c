@@ -272,14 +272,14 @@ static void who_stands_still_is_held_since_its_gradient_began(void)
 	CU_ASSERT_FALSE(mst_stragglers_of(&j.judge, 3, j.now_ns).now);
 	j.now_ns = began_ns + (uint64_t)(61 * MS); /* three times as long */
 	struct mst_straggler of = mst_stragglers_of(&j.judge, 3, j.now_ns);
-	CU_ASSERT(of.now && !of.sure && of.kind == MST_STRAGGLER_HELD);
+	CU_ASSERT(of.now && !of.sure && of.kind == MST_STRAGGLER_STALLED);
 	CU_ASSERT_EQUAL(of.since_ns, began_ns);
 	CU_ASSERT_EQUAL(found(&j, 3), MST_STRAGGLER_NONE);
 	j.now_ns = began_ns + (uint64_t)(401 * MS); /* twenty times */
 	CU_ASSERT_TRUE(mst_stragglers_look(&j.judge, 3, j.now_ns));
 	CU_ASSERT_FALSE(mst_stragglers_look(&j.judge, 3, j.now_ns));
 	of = mst_stragglers_of(&j.judge, 3, j.now_ns);
-	CU_ASSERT(of.now && of.sure && of.kind == MST_STRAGGLER_HELD);
+	CU_ASSERT(of.now && of.sure && of.kind == MST_STRAGGLER_STALLED);
 	CU_ASSERT_EQUAL(of.since_ns, began_ns);
 	CU_ASSERT_DOUBLE_EQUAL(of.ratio, 20, 0.1);
 	mst_stragglers_came(&j.judge, 3, j.now_ns); /* before anybody looks again */
@@ -302,7 +302,7 @@ static void what_it_cost_stays_when_it_has_gone(void)
 		mst_stragglers_counted(&j.judge, rank, began_ns + (uint64_t)(20 * MS));
 	}
 	j.now_ns = began_ns + (uint64_t)(520 * MS);
-	CU_ASSERT_EQUAL(found(&j, 7), MST_STRAGGLER_HELD);
+	CU_ASSERT_EQUAL(found(&j, 7), MST_STRAGGLER_STALLED);
 	mst_stragglers_gone(&j.judge, 7, true, j.now_ns);
 	mst_stragglers_step(&j.judge, began_ns);
 	CU_ASSERT_EQUAL(found(&j, 7), MST_STRAGGLER_NONE);
