@@ -14,6 +14,7 @@
 #ifndef MST_WIRE_MESSAGE_H
 #define MST_WIRE_MESSAGE_H
 
+#include <errno.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +54,10 @@
 #define MST_STATUS_RANKS_SENT 100u
 #define MST_STATUS_POLICIES 8u /* the last that were in force */
 #define MST_STATUS_METRICS 16u /* the first that workers named */
+
+/* The error by which a server says that the worker may come back, in an ERROR and in a session
+ * word: its session is over, or that of all, and the job may go on at another server. */
+#define MST_AGAIN (-ERESTART)
 
 enum mst_message_kind {
 	MST_MSG_HELLO = 1, /* worker: let me join */
@@ -122,6 +127,28 @@ enum mst_guard {
 	MST_GUARD_FULL,   /* also workers at what was computed in place */
 };
 
+/* The name of a run of a job: 16 hexadecimal digits and a NUL. Checkpoints of one version by
+ * different runs differ by it. */
+#define MST_RUN_LEN 17u
+
+/* A generation of a run: what the servers do from one start to the loss of one of them. */
+struct mst_generation {
+	char run[MST_RUN_LEN]; /* "": of none */
+	uint64_t number;       /* from 1 */
+	/* Drawn at the start. Two starts that did not know of each other may have the same
+	 * number. */
+	uint64_t id;
+	uint64_t began; /* the version that it began with, once it has */
+};
+
+/* What a worker that comes back has. */
+struct mst_returning {
+	struct mst_generation of; /* the generation of its last outcome; without a run: of none */
+	uint32_t incarnation;     /* of its last session */
+	uint64_t version;         /* of its last outcome */
+	double samples;           /* in all versions up to that */
+};
+
 struct mst_hello {
 	char job[MST_NAME_LEN];
 	int32_t rank; /* -1: any */
@@ -131,6 +158,7 @@ struct mst_hello {
 	uint32_t comes_back; /* 1: it gives and takes states of workers */
 	struct mst_table table;
 	struct mst_origins origins; /* that it dials its links from */
+	struct mst_returning returning;
 };
 
 /* A server of the job, and its part of the vector. */
@@ -148,14 +176,17 @@ struct mst_welcome {
 	uint32_t type, result_type, owner;
 	uint32_t buffers; /* version buffers in each server's published memory */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
-	uint32_t guard;         /* enum mst_guard */
-	uint32_t norms;         /* 1: contributions tell their norms */
-	uint32_t checks;        /* 1: contributions have checksums */
-	uint32_t may_finish;    /* 1: a worker may end the job; 0: only an operator may */
-	uint64_t first_version; /* that the job began with, or goes on from */
-	double first_samples;   /* in it, and all versions before */
-	uint64_t state_max;     /* bytes of a state that a worker may give */
-	uint32_t averages;      /* 1: servers keep a moving average of the parameters */
+	uint32_t guard;                   /* enum mst_guard */
+	uint32_t norms;                   /* 1: contributions tell their norms */
+	uint32_t checks;                  /* 1: contributions have checksums */
+	uint32_t may_finish;              /* 1: a worker may end the job; 0: only an operator may */
+	uint64_t first_version;           /* that the job began with, or goes on from */
+	double first_samples;             /* in it, and all versions before */
+	uint64_t state_max;               /* bytes of a state that a worker may give */
+	uint32_t averages;                /* 1: servers keep a moving average of the parameters */
+	struct mst_generation generation; /* began: 0 before its start */
+	uint64_t server_patience_ns;      /* 0: a worker that is lost does not come back */
+	uint32_t history;                 /* workers own: versions that are kept */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	struct mst_path path;
@@ -170,9 +201,6 @@ struct mst_serve {
 	struct mst_origins origins; /* that it dials its server link from */
 };
 
-/* The name of a run of a job: 16 hexadecimal digits and a NUL. Checkpoints of one version by
- * different runs differ by it. */
-#define MST_RUN_LEN 17u
 /* The id of a checkpoint: 32 hexadecimal digits and a NUL. */
 #define MST_SAVE_LEN 33u
 
@@ -198,6 +226,7 @@ struct mst_appoint {
 	uint32_t measures;      /* 1: the squares of every contribution are reported */
 	uint32_t checks;        /* 1: contributions have checksums */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
+	uint64_t server_patience_ns;
 	char saves[MST_RUN_LEN];         /* versions are saved: the run's name; "": none are */
 	uint32_t resumes;                /* the job goes on from a checkpoint: */
 	uint64_t resumed_version;        /* of this version, */
@@ -233,6 +262,10 @@ struct mst_error_message {
 struct mst_start_offer {
 	uint32_t offers;  /* 0: it offers none */
 	uint64_t version; /* that it is of, in the job that it comes from */
+	/* A worker that comes back: the version of its last outcome, which its first ask has, too;
+	 * else MST_VERSION_NONE. */
+	uint64_t have;
+	uint64_t goal; /* the version that it has asked the job to end with; 0: none */
 	/* Why its links do not go over the networks that come before theirs; "": there are none. */
 	char passed[MST_REASON_LEN];
 };

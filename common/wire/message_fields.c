@@ -42,6 +42,13 @@ static const struct mst_field hello_fields[] = {
 	LIMITED(8, ENUM, mst_hello, comes_back, 2),
 	TABLE(9, mst_hello),
 	ORIGINS(15, mst_hello, hello_origin_rows),
+	OPTIONAL(16, TEXT, mst_hello, returning.of.run, MST_RUN_LEN),
+	OPTIONAL(17, U64, mst_hello, returning.of.number, 0),
+	OPTIONAL(18, U64, mst_hello, returning.of.id, 0),
+	OPTIONAL(19, U64, mst_hello, returning.of.began, 0),
+	OPTIONAL(20, U32, mst_hello, returning.incarnation, 0),
+	OPTIONAL(21, U64, mst_hello, returning.version, 0),
+	OPTIONAL(22, F64, mst_hello, returning.samples, 0),
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
@@ -94,6 +101,12 @@ static const struct mst_field welcome_fields[] = {
 	PATH(24, mst_welcome),
 	ROWS(29, mst_welcome, verdict_count, MUSTER_TICKETS_MAX, verdict_rows),
 	OPTIONAL(30, ENUM, mst_welcome, path.encrypted, 2),
+	OPTIONAL(31, TEXT, mst_welcome, generation.run, MST_RUN_LEN),
+	OPTIONAL(32, U64, mst_welcome, generation.number, 0),
+	OPTIONAL(33, U64, mst_welcome, generation.id, 0),
+	OPTIONAL(34, U64, mst_welcome, generation.began, 0),
+	OPTIONAL(35, U64, mst_welcome, server_patience_ns, 0),
+	OPTIONAL(36, U32, mst_welcome, history, 0),
 };
 
 static const struct mst_field error_fields[] = {
@@ -274,6 +287,8 @@ static const struct mst_field start_fields[] = {
 	LIMITED(1, ENUM, mst_start_offer, offers, 2),
 	OPTIONAL(2, U64, mst_start_offer, version, 0),
 	OPTIONAL(3, TEXT, mst_start_offer, passed, MST_REASON_LEN),
+	OPTIONAL_ONES(4, mst_start_offer, have),
+	OPTIONAL(5, U64, mst_start_offer, goal, 0),
 };
 static const struct mst_field wanted_fields[] = { LIMITED(1, ENUM, mst_message, wanted.tensors, 2),
 						  LIMITED(2, ENUM, mst_message, wanted.state, 2) };
@@ -364,6 +379,7 @@ static const struct mst_field appoint_fields[] = {
 	TEXT(42, mst_appoint, address),
 	BYTES(43, mst_appoint, token),
 	OPTIONAL(44, ENUM, mst_appoint, path.encrypted, 2),
+	OPTIONAL(45, U64, mst_appoint, server_patience_ns, 0),
 };
 
 static const struct mst_rows expect_origin_rows = {

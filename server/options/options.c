@@ -274,6 +274,15 @@ const struct mst_option mst_server_table[] = {
 	  .automatic = "auto",
 	  .help = "a server that is silent for this time is given up, by workers and by other "
 		  "servers; auto is three leases" },
+	{ .name = "server-patience",
+	  .kind = MST_OPTION_DURATION,
+	  FIELD(server_patience_ns),
+	  .fallback = "0",
+	  .min = 1e6,
+	  .max = YEAR_NS,
+	  .automatic = "0",
+	  .help = "how long workers wait for another server in place of one that is lost, which "
+		  "goes on from what they bring; 0: the loss of a server ends the job" },
 	{ .name = "patience",
 	  .kind = MST_OPTION_DURATION,
 	  FIELD(patience_ns),

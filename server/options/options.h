@@ -80,6 +80,8 @@ struct mst_server_options {
 	uint64_t commits;           /* 0: no end */
 	double samples;             /* 0: no end */
 	uint64_t lease_ns, server_lease_ns, patience_ns;
+	/* How long workers wait for another server in place of one that is lost; 0: they do not. */
+	uint64_t server_patience_ns;
 	uint64_t join_timeout_ns; /* 0: never */
 	uint64_t stop_timeout_ns; /* 0: auto */
 	uint32_t min_workers;
