@@ -30,7 +30,7 @@
 #include "muster/muster.h"
 
 /* Releases with the same number understand each other. An optional field does not change it. */
-#define MST_PROTOCOL 18u
+#define MST_PROTOCOL 19u
 /* The first whose bodies are lists of fields. From it on, STATUS is understood by all. */
 #define MST_PROTOCOL_FIELDS 15u
 #define MST_FRAME_HEADER 12u
@@ -118,6 +118,10 @@ enum mst_message_kind {
 	/* While they train, the leader compares what they have after the same version. */
 	MST_MSG_COMPARE, /* worker: what it has */
 	MST_MSG_DIFFERS, /* leader: others have something else */
+	MST_MSG_BEGINS,  /* leader: a generation has begun; in which versions a worker is */
+	/* worker, before a start state that is a version: the record of that version, and of those
+	 * before it that it has; in pieces, oldest first */
+	MST_MSG_SET,
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -138,7 +142,8 @@ struct mst_generation {
 	/* Drawn at the start. Two starts that did not know of each other may have the same
 	 * number. */
 	uint64_t id;
-	uint64_t began; /* the version that it began with, once it has */
+	uint64_t before; /* the id of the generation before; 0: there was none */
+	uint64_t began;  /* the version that it began with, once it has */
 };
 
 /* What a worker that comes back has. */
@@ -258,14 +263,41 @@ struct mst_error_message {
 	char reason[MST_REASON_LEN];
 };
 
+/* A piece of the record of a version: who is in it, by rank. */
+#define MST_SET_SHARES 64u /* in a piece, at most */
+struct mst_set_piece {
+	uint64_t version;
+	double weight, lr_scale;
+	uint32_t window;       /* of the step that the version opens */
+	uint32_t first, total; /* which of the shares these are, of so many */
+	uint32_t count;
+	struct mst_lane_share share[MST_SET_SHARES];
+};
+
+/* How many contributions of a worker are in versions that it does not have. */
+#define MST_COUNTED_MAX 64u
+struct mst_counted_row {
+	uint64_t version;
+	uint32_t count;
+	uint32_t window; /* of the rule that it was made under */
+};
+struct mst_counted_list {
+	uint32_t count;
+	struct mst_counted_row row[MST_COUNTED_MAX]; /* oldest first */
+};
+
+/* A generation has begun. */
+struct mst_begins {
+	struct mst_generation generation;
+	/* The worker comes back, and what it has leads to the version that the generation began
+	 * with: in these versions after its own it is. */
+	struct mst_counted_list counted;
+};
+
 /* A start state that a worker may offer. */
 struct mst_start_offer {
 	uint32_t offers;  /* 0: it offers none */
 	uint64_t version; /* that it is of, in the job that it comes from */
-	/* A worker that comes back: the version of its last outcome, which its first ask has, too;
-	 * else MST_VERSION_NONE. */
-	uint64_t have;
-	uint64_t goal; /* the version that it has asked the job to end with; 0: none */
 	/* Why its links do not go over the networks that come before theirs; "": there are none. */
 	char passed[MST_REASON_LEN];
 };
@@ -323,6 +355,7 @@ struct mst_differs {
 struct mst_wanted {
 	uint32_t tensors; /* the tensor table */
 	uint32_t state;   /* the start state */
+	uint32_t sets;    /* the sets of its last versions, before the state */
 };
 
 struct mst_state_piece {
@@ -466,6 +499,8 @@ struct mst_message {
 		struct mst_welcome welcome;
 		struct mst_error_message error;
 		struct mst_start_offer start;
+		struct mst_begins begins;
+		struct mst_set_piece set;
 		struct mst_wanted wanted; /* SEND_STATE */
 		struct mst_state_piece state;
 		struct mst_tensor_piece piece;

@@ -45,10 +45,11 @@ static const struct mst_field hello_fields[] = {
 	OPTIONAL(16, TEXT, mst_hello, returning.of.run, MST_RUN_LEN),
 	OPTIONAL(17, U64, mst_hello, returning.of.number, 0),
 	OPTIONAL(18, U64, mst_hello, returning.of.id, 0),
-	OPTIONAL(19, U64, mst_hello, returning.of.began, 0),
-	OPTIONAL(20, U32, mst_hello, returning.incarnation, 0),
-	OPTIONAL(21, U64, mst_hello, returning.version, 0),
-	OPTIONAL(22, F64, mst_hello, returning.samples, 0),
+	OPTIONAL(19, U64, mst_hello, returning.of.before, 0),
+	OPTIONAL(20, U64, mst_hello, returning.of.began, 0),
+	OPTIONAL(21, U32, mst_hello, returning.incarnation, 0),
+	OPTIONAL(22, U64, mst_hello, returning.version, 0),
+	OPTIONAL(23, F64, mst_hello, returning.samples, 0),
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
@@ -104,9 +105,10 @@ static const struct mst_field welcome_fields[] = {
 	OPTIONAL(31, TEXT, mst_welcome, generation.run, MST_RUN_LEN),
 	OPTIONAL(32, U64, mst_welcome, generation.number, 0),
 	OPTIONAL(33, U64, mst_welcome, generation.id, 0),
-	OPTIONAL(34, U64, mst_welcome, generation.began, 0),
-	OPTIONAL(35, U64, mst_welcome, server_patience_ns, 0),
-	OPTIONAL(36, U32, mst_welcome, history, 0),
+	OPTIONAL(34, U64, mst_welcome, generation.before, 0),
+	OPTIONAL(35, U64, mst_welcome, generation.began, 0),
+	OPTIONAL(36, U64, mst_welcome, server_patience_ns, 0),
+	OPTIONAL(37, U32, mst_welcome, history, 0),
 };
 
 static const struct mst_field error_fields[] = {
@@ -287,11 +289,47 @@ static const struct mst_field start_fields[] = {
 	LIMITED(1, ENUM, mst_start_offer, offers, 2),
 	OPTIONAL(2, U64, mst_start_offer, version, 0),
 	OPTIONAL(3, TEXT, mst_start_offer, passed, MST_REASON_LEN),
-	OPTIONAL_ONES(4, mst_start_offer, have),
-	OPTIONAL(5, U64, mst_start_offer, goal, 0),
+};
+static const struct mst_field share_fields[] = {
+	FIELD(1, U32, mst_lane_share, rank),
+	FIELD(2, U32, mst_lane_share, count),
+	FIELD(3, F64, mst_lane_share, weight),
+};
+static const struct mst_rows share_rows = {
+	offsetof(struct mst_set_piece, share),
+	sizeof(struct mst_lane_share),
+	SHAPE(share_fields),
+};
+static const struct mst_field set_fields[] = {
+	FIELD(1, U64, mst_set_piece, version),
+	FIELD(2, F64, mst_set_piece, weight),
+	FIELD(3, F64, mst_set_piece, lr_scale),
+	FIELD(4, U32, mst_set_piece, window),
+	FIELD(5, U32, mst_set_piece, first),
+	FIELD(6, U32, mst_set_piece, total),
+	ROWS(7, mst_set_piece, count, MST_SET_SHARES, share_rows),
+};
+static const struct mst_field counted_row_fields[] = {
+	FIELD(1, U64, mst_counted_row, version),
+	FIELD(2, U32, mst_counted_row, count),
+	FIELD(3, U32, mst_counted_row, window),
+};
+static const struct mst_rows counted_rows = {
+	offsetof(struct mst_begins, counted.row),
+	sizeof(struct mst_counted_row),
+	SHAPE(counted_row_fields),
+};
+static const struct mst_field begins_fields[] = {
+	TEXT(1, mst_begins, generation.run),
+	FIELD(2, U64, mst_begins, generation.number),
+	FIELD(3, U64, mst_begins, generation.id),
+	FIELD(4, U64, mst_begins, generation.before),
+	FIELD(5, U64, mst_begins, generation.began),
+	ROWS(6, mst_begins, counted.count, MST_COUNTED_MAX, counted_rows),
 };
 static const struct mst_field wanted_fields[] = { LIMITED(1, ENUM, mst_message, wanted.tensors, 2),
-						  LIMITED(2, ENUM, mst_message, wanted.state, 2) };
+						  LIMITED(2, ENUM, mst_message, wanted.state, 2),
+						  OPTIONAL(3, ENUM, mst_message, wanted.sets, 2) };
 static const struct mst_field seq_fields[] = { FIELD(1, U64, mst_message, seq) };
 static const struct mst_field number_fields[] = { FIELD(1, U64, mst_message, number) };
 static const struct mst_field why_fields[] = { TEXT(1, mst_message, why) };
@@ -462,6 +500,8 @@ static const struct mst_body bodies[] = {
 	KIND(ASK_AVERAGE, 0, SHAPE(number_fields)),
 	KIND(AVERAGE, BODY, SHAPE(handed_fields)),
 	KIND(FETCH, BODY, SHAPE(fetch_fields)),
+	KIND(BEGINS, BODY, SHAPE(begins_fields)),
+	KIND(SET, BODY, SHAPE(set_fields)),
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

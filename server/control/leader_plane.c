@@ -231,7 +231,7 @@ static void hear(void *ctx, const struct mst_notice *notice, uint64_t now_ns)
 		mst_start_sender_ask(&p->workers.start_state, notice->who);
 		break;
 	case MST_NOTE_STARTED:
-		mst_workers_started(&p->workers);
+		mst_workers_started(&p->workers, &notice->generation);
 		break;
 	case MST_NOTE_GOAL:
 		mst_finishing_goal(&p->leading, notice);

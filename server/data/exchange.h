@@ -59,7 +59,7 @@ enum mst_notice_kind {
 	MST_NOTE_ADMITTED,   /* cookie, who, verdicts */
 	MST_NOTE_REFUSED,    /* cookie, error */
 	MST_NOTE_SEND_STATE, /* who is to send its start state */
-	MST_NOTE_STARTED,
+	MST_NOTE_STARTED, /* generation */
 	MST_NOTE_SAVES, /* the leader: a version is to be saved: kept, which is lent until this
 			   server's MST_EV_SAVED is sent */
 	MST_NOTE_SAVE,  /* saving: this server's part of that version, lent in the same way */
@@ -116,6 +116,7 @@ struct mst_notice {
 			/* As in the decision; at the leader alone. */
 			uint64_t announced, came;
 		} evict;
+		struct mst_generation_view generation;
 		const struct mst_kept *kept;
 		struct mst_saving saving;
 		struct {

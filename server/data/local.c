@@ -288,6 +288,7 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 		break;
 	case MST_DO_START:
 		notice.kind = MST_NOTE_STARTED;
+		notice.generation = mst_ledger_generation(l->ledger);
 		break;
 	case MST_DO_SAVED:
 		notice.kind = MST_NOTE_SAVED;

@@ -24,6 +24,7 @@ static const struct right {
 	[MST_MSG_TENSORS] = { WORKER, "act as a worker" },
 	[MST_MSG_REPORT] = { WORKER, "act as a worker" },
 	[MST_MSG_CLAIM] = { WORKER, "act as a worker" },
+	[MST_MSG_SET] = { WORKER, "act as a worker" },
 	[MST_MSG_COMPARE] = { WORKER, "act as a worker" },
 	[MST_MSG_GIVE] = { WORKER, "act as a worker" },
 	[MST_MSG_TOOK] = { WORKER, "act as a worker" },

@@ -81,16 +81,11 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
  * parts of one checkpoint. */
 static int prepare_checkpoints(struct mst_job *j, struct mst_reason *why)
 {
-	char drawn[MST_CHECKPOINT_SAVE_LEN];
-	int rc = 0;
+	int rc = mst_generation_init(&j->generation, j->o, why);
 
-	if (mst_server_options_saves(j->o)) {
-		rc = mst_checkpoint_draw(drawn);
-		snprintf(j->run, sizeof(j->run), "%.*s", (int)sizeof(j->run) - 1, drawn);
-	}
-	if (rc != 0)
-		mst_reason_set(why, "cannot name checkpoints: %s", strerror(-rc));
-	else if (j->o->resume != NULL)
+	if (rc == 0 && mst_server_options_saves(j->o))
+		snprintf(j->run, sizeof(j->run), "%s", j->generation.now.run);
+	if (rc == 0 && j->o->resume != NULL)
 		rc = mst_resume_find(&j->resume, j->o, &j->terms, why);
 	if (rc == 0 && mst_resume_is_set(&j->resume))
 		mst_resume_policy(&j->resume, j->o, &j->terms.policy);
@@ -139,6 +134,7 @@ void mst_job_fini(struct mst_job *j)
 {
 	mst_ports_close(&j->ports);
 	mst_resume_fini(&j->resume);
+	mst_job_sets_fini(&j->sets);
 	mst_requests_fini(&j->requests);
 	free(j->present);
 }
@@ -569,6 +565,7 @@ int mst_job_lead(struct mst_job *j, const struct mst_hello *hello, struct mst_re
 	if (mst_resume_is_set(&j->resume))
 		j->plan.server.ledger.kept = &j->resume.kept;
 
+	j->plan.server.ledger.generation_id = j->generation.now.id;
 	/* how long workers may take is told when the data side is there */
 	j->plan.server.ledger.join_until_ns = MST_NEVER;
 	rc = prepare(j, rc, why);
@@ -603,6 +600,7 @@ void mst_job_forget(struct mst_job *j)
 	j->plan.vector.elems = 0;
 	j->tables = (struct mst_tables){ 0 };
 	j->metrics = (struct mst_metrics){ 0 };
+	mst_job_sets_forget(&j->sets);
 	j->state_too_large = j->state_of = 0;
 	mst_reason_clear(&j->asked);
 	mst_reason_clear(&j->worker_loss);

@@ -11,6 +11,8 @@
 
 #include "common/wire/tensor_table.h"
 #include "server/control/connections/frontend.h"
+#include "server/control/generations/generation.h"
+#include "server/control/generations/sets.h"
 #include "server/control/job/metrics.h"
 #include "server/control/job/policies.h"
 #include "server/control/job/requests.h"
@@ -52,8 +54,10 @@ struct mst_job {
 	struct mst_reason server_loss; /* how the last server was lost */
 
 	struct mst_terms terms;
-	char run[MST_RUN_LEN];    /* the name of this run in checkpoints; "": nothing is saved */
-	struct mst_resume resume; /* the checkpoint that the job goes on from */
+	char run[MST_RUN_LEN]; /* the name of this run in checkpoints; "": nothing is saved */
+	struct mst_job_generation generation; /* at the leader */
+	struct mst_job_sets sets;             /* of versions, that a worker has brought */
+	struct mst_resume resume;             /* the checkpoint that the job goes on from */
 	struct mst_job_policies policies;
 	struct mst_plan plan; /* length 0: no valid hello has come yet */
 	/* The tensor table that the first hello has told of; NULL: it told of none. It is not whole
@@ -139,13 +143,18 @@ static inline const struct mst_job_policy *mst_job_policy(const struct mst_job *
 
 /* ---- figures ---- */
 
-/* The version that the job begins with, and the samples in it. */
+/* The version that the job begins with, and the samples in it. Workers that come back may bring a
+ * later one than the checkpoint has. */
 static inline uint64_t mst_job_first_version(const struct mst_job *j)
 {
+	if (j->generation.newest.number > 0)
+		return j->generation.now.began;
 	return mst_resume_is_set(&j->resume) ? j->resume.kept.version : 0;
 }
 static inline double mst_job_first_samples(const struct mst_job *j)
 {
+	if (j->generation.newest.number > 0 && j->o->owner == MUSTER_WORKERS_OWN)
+		return j->generation.newest.samples;
 	return mst_resume_is_set(&j->resume) ? j->resume.kept.samples : 0;
 }
 

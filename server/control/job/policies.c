@@ -21,6 +21,13 @@ void mst_job_policies_enter(struct mst_job_policies *p, const struct mst_job_pol
 	p->kept[p->count++ % MST_STATUS_POLICIES] = *policy;
 }
 
+void mst_job_policies_begin(struct mst_job_policies *p, uint64_t first)
+{
+	struct mst_job_policy *now = &p->kept[(p->count - 1) % MST_STATUS_POLICIES];
+
+	now->begun = now->since = first;
+}
+
 bool mst_job_policies_follow(const struct mst_job_policies *p, const char *metric)
 {
 	const struct mst_job_policy *now = mst_job_policies_now(p), *next = &p->next;

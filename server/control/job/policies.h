@@ -43,6 +43,8 @@ static inline const struct mst_job_policy *mst_job_policies_now(const struct mst
 {
 	return &p->kept[(p->count - 1) % MST_STATUS_POLICIES];
 }
+/* The job begins with the version before @first, and with the policy that has been entered. */
+void mst_job_policies_begin(struct mst_job_policies *p, uint64_t first);
 /* Another policy is in force. */
 void mst_job_policies_enter(struct mst_job_policies *p, const struct mst_job_policy *policy);
 /* Does the policy in force, or the one that comes into force, follow the values of this name? */

@@ -190,6 +190,8 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	struct mst_reason why;
 
 	int rc = check_hello(&j->base->job, hello, &why);
+	if (rc == 0)
+		rc = mst_generation_check(&j->base->job.generation, hello, j->base->job.o, &why);
 	bool knows_job = rc == 0;
 	if (knows_job)
 		rc = mst_comparing_hello(&j->base->job, c, hello, &why);
@@ -216,11 +218,14 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	ev.join.cookie = c->id;
 	ev.join.rank = hello->rank;
 	ev.join.comes_back = hello->comes_back != 0;
+	ev.join.claimed = mst_generation_claimed(hello);
+	ev.join.incarnation = hello->returning.incarnation;
 	if (!mst_requests_event(&j->base->job.requests, &ev))
 		return false;
 	mst_frontend_enter(&j->base->front, c, MST_CONN_HELLO);
 	c->pid = hello->pid;
 	c->table = hello->table;
+	c->claimed = ev.join.claimed;
 	c->origins = hello->origins;
 	mst_origins_add_peer(&c->origins, c->peer); /* also what a NAT makes of them */
 	c->who.rank = (uint32_t)hello->rank;
@@ -343,6 +348,9 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->checks = o->checksum;
 	w->state_max = o->state_max;
 	w->averages = plan->server.aggregator.averages;
+	w->generation = j->base->job.generation.now;
+	w->server_patience_ns = o->server_patience_ns;
+	w->history = plan->server.ledger.history;
 	w->first_version = mst_job_first_version(&j->base->job);
 	w->first_samples = mst_job_first_samples(&j->base->job);
 	w->verdict_count = mst_verdicts_list(p->admitted.join.verdicts, w->verdict);

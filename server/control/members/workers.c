@@ -74,6 +74,15 @@ static bool take_state(struct mst_workers *w, struct mst_conn *c,
 	return rc == -EPROTO ? mst_workers_broken(w, c, why.text, now_ns) : rc == 0;
 }
 
+static bool take_set(struct mst_workers *w, struct mst_conn *c, const struct mst_set_piece *piece,
+		     uint64_t now_ns)
+{
+	struct mst_reason why;
+	int rc = mst_start_sender_set(&w->start_state, c, piece, &why);
+
+	return rc == 0 || mst_workers_broken(w, c, why.text, now_ns);
+}
+
 /* From then on the job may start, and its table stays as it is. */
 static bool take_start(struct mst_workers *w, struct mst_conn *c,
 		       const struct mst_start_offer *said)
@@ -85,6 +94,7 @@ static bool take_start(struct mst_workers *w, struct mst_conn *c,
 
 	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
+	c->offers = said->offers != 0;
 	w->base->job.present[c->who.rank] = true;
 	if (said->passed[0] != '\0')
 		mst_info("rank %" PRIu32 " says why it did not come over another network: %s",
@@ -247,6 +257,8 @@ bool mst_workers_message(struct mst_workers *w, struct mst_conn *c, const struct
 		return take_tensors(w, c, &msg->piece, now_ns);
 	case MST_MSG_STATE:
 		return take_state(w, c, &msg->state, now_ns);
+	case MST_MSG_SET:
+		return take_set(w, c, &msg->set, now_ns);
 	case MST_MSG_LEAVE:
 		return take_leave(w, c, msg->seq);
 	case MST_MSG_FINISH:
@@ -292,13 +304,55 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 	}
 }
 
-void mst_workers_started(struct mst_workers *w)
+/* Each worker is told, also one that joins later and was welcomed before. */
+static void tell_generation(struct mst_workers *w)
+{
+	const struct mst_job_generation *g = &w->base->job.generation;
+	const struct mst_conn *other;
+	struct mst_conn *c;
+
+	for (uint32_t i = 0;
+	     (other = mst_frontend_next_of(&w->base->front, MST_CONN_WORKER, &i)) != NULL;) {
+		struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_BEGINS);
+		c = mst_frontend_worker(&w->base->front, other->who);
+		m->begins.generation = g->now;
+		if (mst_claimed_leads_to(&other->claimed, &g->newest))
+			mst_job_sets_counted(&w->base->job.sets, other->who.rank,
+					     other->claimed.version, &m->begins.counted);
+		if (c != NULL && c->welcomed)
+			mst_frontend_send(&w->base->front, c, m);
+	}
+}
+
+static void begin_generation(struct mst_workers *w, const struct mst_generation_view *view)
+{
+	struct mst_job *j = &w->base->job;
+
+	mst_generation_begins(&j->generation, view);
+	if (!j->generation.counts)
+		return;
+	mst_job_policies_begin(&j->policies, mst_job_first_version(j) + 1);
+	if (view->number > 1)
+		mst_info("job \"%s\" goes on from version %" PRIu64
+			 ", which its workers have brought: generation %" PRIu64 " of run %s",
+			 j->o->job, view->began, view->number, j->generation.now.run);
+	else
+		mst_info("job \"%s\" begins: run %s; workers wait %.3g s for another server if "
+			 "one is lost (--server-patience)",
+			 j->o->job, j->generation.now.run,
+			 (double)j->o->server_patience_ns / (double)MST_SECOND);
+	tell_generation(w);
+	mst_job_sets_forget(&j->sets);
+}
+
+void mst_workers_started(struct mst_workers *w, const struct mst_generation_view *generation)
 {
 	struct mst_job *j = &w->base->job;
 	struct mst_reason text;
 
 	if (!mst_job_enter(&j->state, MST_JOB_STARTS))
 		return; /* the server is being stopped */
+	begin_generation(w, generation);
 	mst_agreement_begin(&w->agreement);
 	const char *now = mst_job_policy(j)->now;
 	mst_sentence_policy(&text, &j->terms.policy.rule, j->o->workers);

@@ -45,7 +45,7 @@ bool mst_workers_broken(struct mst_workers *w, struct mst_conn *c, const char *w
 void mst_workers_beat(struct mst_workers *w, uint64_t now_ns);
 
 /* Handle notices of the data side. */
-void mst_workers_started(struct mst_workers *w);
+void mst_workers_started(struct mst_workers *w, const struct mst_generation_view *generation);
 void mst_workers_refused(const struct mst_workers *w, const struct mst_notice *notice);
 void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice, uint64_t now_ns);
 

@@ -9,6 +9,18 @@
 #include "common/kernels/finite.h"
 #include "common/kernels/sum.h"
 
+/* Has a worker that comes back no whole copy of its version? Then it sends its sets alone. */
+static bool is_bare(const struct mst_conn *c)
+{
+	return c->claimed.number > 0 && !c->offers;
+}
+
+/* The bytes that are to come. */
+static uint64_t total_of(const struct mst_job *j, const struct mst_conn *c)
+{
+	return is_bare(c) ? 0 : mst_job_state_bytes(j, j->plan.vector.elems);
+}
+
 /* The first element of the piece that is infinite or NaN; the number of elements: none is. */
 static uint64_t first_nonfinite(const struct mst_job *j, const struct mst_state_piece *piece)
 {
@@ -95,7 +107,7 @@ int mst_start_sender_state(struct mst_start_state *s, struct mst_conn *c,
 {
 	struct mst_job *j = &s->followers->base->job;
 	uint64_t size = mst_type_bytes(j->plan.vector.result_type);
-	uint64_t total = mst_job_state_bytes(j, j->plan.vector.elems);
+	uint64_t total = total_of(j, c);
 
 	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
 	    piece->length % size != 0 || lacks_tensors(j, c))
@@ -110,13 +122,31 @@ int mst_start_sender_state(struct mst_start_state *s, struct mst_conn *c,
 	if (check_finite(j, piece, why) != 0)
 		return -EPROTO;
 	keep_state(j, piece);
-	mst_start_state_pass(s, piece);
+	if (!is_bare(c))
+		mst_start_state_pass(s, piece);
 	c->state_received += piece->length;
 	if (c->state_received < total)
 		return 0;
+	struct mst_brought brought = { .bare = is_bare(c), .lr_scale = 1 };
+
+	if (c->claimed.number > 0 && !mst_job_sets_newest(&j->sets, c->claimed.version, &brought))
+		return mst_reason_fail(why, -EPROTO,
+				       "broke the protocol: a version without its set");
+	brought.bare = is_bare(c);
 	c->sends_state = false;
-	mst_start_state_ends(s, c->who);
+	mst_start_state_ends(s, c->who, &brought);
 	return 0;
+}
+
+int mst_start_sender_set(struct mst_start_state *s, struct mst_conn *c,
+			 const struct mst_set_piece *piece, struct mst_reason *why)
+{
+	struct mst_job *j = &s->followers->base->job;
+	const char *wrong = "broke the protocol: a set of a version that nobody asked for";
+
+	if (c->sends_state && c->claimed.number > 0 && c->state_received == 0)
+		wrong = mst_job_sets_take(&j->sets, piece, j->o->workers, j->o->history);
+	return wrong != NULL ? mst_reason_fail(why, -EPROTO, "%s", wrong) : 0;
 }
 
 void mst_start_sender_ask(struct mst_start_state *s, struct mst_identity who)
@@ -129,9 +159,11 @@ void mst_start_sender_ask(struct mst_start_state *s, struct mst_identity who)
 	c->sends_state = true;
 	c->state_received = 0;
 	mst_start_state_drop(s);
+	mst_job_sets_forget(&b->job.sets);
 	struct mst_message *m = mst_frontend_draft(&b->front, MST_MSG_SEND_STATE);
 	m->wanted.tensors = wants_tensors(&b->job, c) && mst_job_lacks_table(&b->job);
-	m->wanted.state = !mst_job_has_state(&b->job);
+	m->wanted.state = !mst_job_has_state(&b->job) && !is_bare(c);
+	m->wanted.sets = c->claimed.number > 0;
 	mst_frontend_send(&b->front, c, m);
 }
 

@@ -20,6 +20,10 @@ int mst_start_sender_tensors(struct mst_start_state *s, struct mst_conn *c,
 			     const struct mst_tensor_piece *piece, struct mst_reason *why);
 int mst_start_sender_state(struct mst_start_state *s, struct mst_conn *c,
 			   const struct mst_state_piece *piece, struct mst_reason *why);
+/* Takes a piece of a set that such a worker sends before, if it comes back. Return: 0, or -EPROTO
+ * with why. */
+int mst_start_sender_set(struct mst_start_state *s, struct mst_conn *c,
+			 const struct mst_set_piece *piece, struct mst_reason *why);
 /* Names the worker that has not sent its start state, after all have started.
  * @why: written only if there is one. */
 void mst_start_sender_name(struct mst_frontend *front, struct mst_reason *why);

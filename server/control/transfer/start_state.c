@@ -62,8 +62,10 @@ void mst_start_state_pass_tensors(struct mst_start_state *s, const struct mst_te
 		mst_followers_send(s->followers, i, m);
 }
 
-void mst_start_state_ends(struct mst_start_state *s, struct mst_identity who)
+void mst_start_state_ends(struct mst_start_state *s, struct mst_identity who,
+			  const struct mst_brought *brought)
 {
+	s->brought = *brought;
 	s->passes = true;
 	s->of = who;
 }
@@ -76,7 +78,7 @@ void mst_start_state_drop(struct mst_start_state *s)
 /* When the state has arrived at every follower, the ledger is told. */
 void mst_start_state_step(struct mst_start_state *s)
 {
-	struct mst_ledger_event ev = { .kind = MST_EV_STATE, .who = s->of };
+	struct mst_ledger_event ev = { .kind = MST_EV_STATE, .who = s->of, .brought = s->brought };
 
 	if (!s->passes)
 		return;

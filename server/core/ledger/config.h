@@ -89,6 +89,9 @@ struct mst_ledger_cfg {
 	 * state only where there is a tensor table, which comes with it. It is read by
 	 * mst_ledger_new() only. */
 	const struct mst_kept *kept;
+	/* Drawn for the generation that this ledger is of; 0: generations are not counted, and no
+	 * worker claims anything. */
+	uint64_t generation_id;
 	bool tensors; /* workers have given a tensor table, which one of them is to send */
 };
 

@@ -26,13 +26,38 @@ struct mst_identity {
 	uint32_t incarnation; /* from 1 */
 };
 
+/* What a worker that comes back has of an earlier generation, or of the one that runs. */
+struct mst_claimed {
+	uint64_t number;  /* of the generation of its last outcome; 0: it claims nothing */
+	uint64_t id;      /* of that generation, */
+	uint64_t before;  /* and of the one before it */
+	uint64_t began;   /* the version that the generation began with */
+	uint64_t version; /* of its last outcome */
+	double samples;   /* in all versions up to that */
+};
+
+/* Does the line of @newest go through what is claimed? It goes through all versions of its own
+ * generation up to its own, and of the one before through those up to the version that its
+ * generation began with. */
+bool mst_claimed_leads_to(const struct mst_claimed *claimed, const struct mst_claimed *newest);
+
+/* What has come with the first version of a later generation: its record, as far as workers know
+ * it. */
+struct mst_brought {
+	bool bare;      /* without the bytes of the version */
+	double samples; /* of its contributions */
+	double lr_scale;
+	uint32_t share_count;
+	const struct mst_lane_share *share; /* by rank; lent until the event has been handled */
+};
+
 enum mst_ledger_event_kind {
 	MST_EV_JOIN, /* a process wants to join: join */
 	/* The worker's links with one shard are up: shard; and far, by MST_SHARD_LEAD. A worker's
 	 * links with all shards are over the same network. */
 	MST_EV_LINKED,
 	MST_EV_START, /* the worker is ready, and asks for its first version: offers, offered */
-	/* the start state that the worker was told to send has arrived at every shard */
+	/* the start state that the worker was told to send has arrived at every shard: brought */
 	MST_EV_STATE,
 	MST_EV_FULL,      /* a shard has read a header: shard, header */
 	MST_EV_ABANDONED, /* all rails of a shard have brought ABANDON: shard, slot, epoch */
@@ -102,6 +127,9 @@ struct mst_ledger_event {
 			uint64_t cookie; /* returned with ADMIT or REFUSE */
 			int32_t rank;    /* the rank wanted; -1: any free rank */
 			bool comes_back; /* the worker gives and takes states */
+			/* It comes back: what it has, and the incarnation of its last session. */
+			struct mst_claimed claimed;
+			uint32_t incarnation;
 		} join;
 		struct {
 			uint32_t shard; /* LINKED, UNLINKED, SETTLED, SERVER */
@@ -111,6 +139,7 @@ struct mst_ledger_event {
 			bool offers;      /* START: a start state, */
 			uint64_t offered; /* of this version, in the job that it comes from */
 		};
+		struct mst_brought brought; /* STATE */
 		struct {
 			uint32_t shard;
 			struct mst_lane_header header;

@@ -207,7 +207,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		mst_life_start(l, m, ev);
 		break;
 	case MST_EV_STATE:
-		mst_life_state(l, m);
+		mst_life_state(l, m, &ev->brought);
 		break;
 	case MST_EV_HEARTBEAT:
 		m->lease_until = l->now_ns + l->cfg.lease_ns;
@@ -379,6 +379,13 @@ const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l)
 const struct mst_controller *mst_ledger_controller(const struct mst_ledger *l)
 {
 	return &l->controller;
+}
+
+struct mst_generation_view mst_ledger_generation(const struct mst_ledger *l)
+{
+	return (struct mst_generation_view){ .number = l->generation.number,
+					     .began = l->generation.began,
+					     .newest = l->generation.newest };
 }
 
 void mst_ledger_member(const struct mst_ledger *l, uint32_t rank, struct mst_member_view *out)

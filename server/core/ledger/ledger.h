@@ -70,6 +70,14 @@ bool mst_ledger_started(const struct mst_ledger *l);
 const struct mst_rule *mst_ledger_rule(const struct mst_ledger *l); /* of the open step */
 const struct mst_controller *mst_ledger_controller(const struct mst_ledger *l); /* in force */
 
+/* The generation that runs; its number is 0 if none has begun, or they are not counted. */
+struct mst_generation_view {
+	uint64_t number;
+	uint64_t began;            /* the version that it began with */
+	struct mst_claimed newest; /* what it began with; number 0: with nothing */
+};
+struct mst_generation_view mst_ledger_generation(const struct mst_ledger *l);
+
 struct mst_member_view {
 	uint32_t incarnation; /* 0: this rank has never joined */
 	bool live;            /* joined and not ended */

@@ -143,8 +143,9 @@ struct mst_member {
 	/* which shards will report nothing more, as a set: their links with it are gone */
 	uint64_t unlinked;
 	bool start_called, offers, sends_state;
-	uint64_t offered; /* the version of the start state that it offers */
-	bool comes_late;  /* the job was running when it joined */
+	uint64_t offered;           /* the version of the start state that it offers */
+	bool comes_late;            /* the job was running when it joined */
+	struct mst_claimed claimed; /* what it has of an earlier generation */
 	uint64_t leave_seq;
 
 	/* Where workers own: how the session gives and takes states (phases/transfer.h). */

@@ -332,7 +332,7 @@ static void bend_message(struct mst_message *m, uint64_t elems)
 		m->state.length--;
 	} else if (strcmp(lie, "alien") == 0) {
 		m->kind = MST_MSG_SEND_STATE; /* which only a server says */
-		m->wanted = (struct mst_wanted){ 1, 1 };
+		m->wanted = (struct mst_wanted){ .tensors = 1, .state = 1 };
 	} else {
 		uint32_t bytes = (uint32_t)(elems * sizeof(float));
 		MST_ASSERT(bytes <= sizeof(zeros));

@@ -9,6 +9,7 @@
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
 #include "server/core/ledger/state/recomputing.h"
+#include "server/core/ledger/state/returns.h"
 #include "server/core/ledger/state/slow.h"
 #include "server/core/ledger/state/strides.h"
 #include "server/core/ledger/state/trigger.h"
@@ -220,7 +221,7 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	if (m->strays && !somebody_gives(l, m))
 		m->strays = false; /* its state is the only one, and so the job's */
 	MST_ASSERT(m->asks && (m->judged >= m->ask_after || l->phase == MST_PHASE_ENDED));
-	if (mst_behind_holds(m) || lacks_state(l, m) ||
+	if (mst_behind_holds(m) || lacks_state(l, m) || mst_returns_lacks_first(l, m, version) ||
 	    !mst_store_find(&l->store, version, &buffer)) {
 		if (l->phase == MST_PHASE_ENDED)
 			answer_without(l, m);

@@ -156,6 +156,7 @@ void mst_save_resume(struct mst_ledger *l)
 
 	if (kept == NULL)
 		return;
+	l->resumes = true;
 	l->samples_total = kept->samples;
 	l->reduction.applied = kept->version;
 	l->has_start_state = l->cfg.owner == MUSTER_SERVERS_OWN;

@@ -10,6 +10,19 @@
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/returns.h"
+
+/* Has another worker the rank? A worker that comes back takes the place of its own last session,
+ * whose end has not been heard yet, and before the start that of a newcomer. */
+static bool is_taken(const struct mst_ledger *l, const struct mst_ledger_event *ev)
+{
+	const struct mst_member *m = &l->member[ev->join.rank];
+	bool newcomer = l->phase == MST_PHASE_GATHERING && m->claimed.number == 0;
+
+	if (m->state == MST_MEMBER_ABSENT)
+		return false;
+	return ev->join.claimed.number == 0 || (m->incarnation > ev->join.incarnation && !newcomer);
+}
 
 static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *ev, uint32_t *rank)
 {
@@ -19,13 +32,14 @@ static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *e
 	if (l->phase == MST_PHASE_ENDED || l->end_due)
 		return -ESHUTDOWN;
 	if (l->phase == MST_PHASE_RUNNING && l->cfg.owner == MUSTER_WORKERS_OWN &&
-	    !ev->join.comes_back && !mst_store_find(&l->store, l->store.first, &buffer))
+	    !ev->join.comes_back && !mst_returns_is_on_line(l, &ev->join.claimed) &&
+	    !mst_store_find(&l->store, l->store.first, &buffer))
 		return -ESTALE;
 	if (wanted >= 0) {
 		if ((uint32_t)wanted >= l->cfg.workers)
 			return -ERANGE;
 		*rank = (uint32_t)wanted;
-		return l->member[wanted].state == MST_MEMBER_ABSENT ? 0 : -EEXIST;
+		return is_taken(l, ev) ? -EEXIST : 0;
 	}
 	*rank = mst_counts_next(&l->counts, MST_STANDS_ABSENT, 0);
 	return *rank != MST_RANK_NONE ? 0 : -ENOSPC;
@@ -44,7 +58,13 @@ void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev)
 		return;
 	}
 	struct mst_member *m = &l->member[rank];
+	if (m->state != MST_MEMBER_ABSENT)
+		mst_life_lose(l, m, MST_EVICT_LOST);
+	if (m->incarnation < ev->join.incarnation)
+		m->incarnation = ev->join.incarnation;
 	mst_member_admit(m, l->now_ns + l->cfg.lease_ns);
+	m->claimed = ev->join.claimed;
+	mst_returns_join(l, m);
 	m->comes_back = ev->join.comes_back && l->cfg.owner == MUSTER_WORKERS_OWN;
 	m->comes_late = l->phase == MST_PHASE_RUNNING;
 	l->stride[rank].answered_ns = 0;
@@ -69,8 +89,30 @@ void mst_life_bound(struct mst_ledger *l)
 	}
 }
 
+/* Of a version that was made of nothing, or of nothing that is known here. */
+static void begin_record(struct mst_record *r)
+{
+	r->lr_scale = 1.0;
+	r->samples = 0;
+	r->share_count = 0;
+}
+
+static void begin_generation(struct mst_ledger *l)
+{
+	struct mst_claimed newest = mst_returns_newest(l);
+
+	if (l->cfg.generation_id == 0)
+		return;
+	if (newest.number > 0)
+		mst_returns_begin(l, &newest);
+	else
+		l->generation = (struct mst_ledger_generation){ .number = 1,
+								.began = l->store.first };
+}
+
 void mst_life_begin(struct mst_ledger *l)
 {
+	begin_generation(l);
 	uint32_t buffer = 0;
 	bool taken = mst_store_take(&l->store, l->store.first, &buffer);
 
@@ -82,7 +124,8 @@ void mst_life_begin(struct mst_ledger *l)
 	l->record[buffer].version = l->store.first;
 	l->record[buffer].loss = (double)NAN;
 	l->record[buffer].divisor = 1.0f;
-	l->record[buffer].lr_scale = 1.0;
+	if (l->generation.number <= 1 || !l->has_start_state)
+		begin_record(&l->record[buffer]);
 	struct mst_decision *d = mst_decide(l, MST_DO_START, NULL);
 	d->commit.version = l->store.first;
 	d->commit.buffer = buffer;
@@ -114,9 +157,38 @@ static struct mst_member *first_that_offers(struct mst_ledger *l)
  * no rank offers one, the job starts without it if workers own, and fails if servers do. This is
  * asked again when the state has arrived, for a worker may die while it sends the state, and the
  * job must not start without it. */
+static void tell_to_send(struct mst_ledger *l, struct mst_member *m, uint64_t version)
+{
+	m->sends_state = true;
+	l->brought = version;
+	struct mst_decision *d = mst_decide(l, MST_DO_SEND_STATE, m);
+	d->commit.version = version;
+	d->commit.buffer = 0;
+}
+
+/* Workers own, and some come back. What new ones offer does not count. A version that only some
+ * have is sent by one of them. */
+static void start_again(struct mst_ledger *l)
+{
+	struct mst_claimed newest = mst_returns_newest(l);
+	struct mst_member *donor = mst_returns_donor(l, &newest);
+	bool has = l->has_brought && l->brought == newest.version;
+
+	if (donor == NULL || has)
+		l->begins = true;
+	else if (!somebody_sends(l))
+		tell_to_send(l, donor, newest.version);
+}
+
 static void start_if_all_have(struct mst_ledger *l)
 {
 	if (l->phase != MST_PHASE_GATHERING || mst_life_count(l) < l->cfg.workers)
+		return;
+	if (l->cfg.owner == MUSTER_WORKERS_OWN && mst_returns_any(l)) {
+		start_again(l);
+		return;
+	}
+	if (!l->resumes && mst_returns_any(l)) /* what they had is nowhere */
 		return;
 	struct mst_member *m = l->lacks_tensors ? &l->member[0] : first_that_offers(l);
 	if ((l->has_start_state && !l->lacks_tensors) ||
@@ -125,19 +197,30 @@ static void start_if_all_have(struct mst_ledger *l)
 	} else if (m == NULL) {
 		mst_life_end(l, MST_FINISH_NO_START);
 	} else if (!somebody_sends(l)) {
-		m->sends_state = true;
-		struct mst_decision *d = mst_decide(l, MST_DO_SEND_STATE, m);
-		d->commit.version = l->store.first;
-		d->commit.buffer = 0;
+		tell_to_send(l, m, l->store.first);
 	}
 }
 
-void mst_life_state(struct mst_ledger *l, struct mst_member *m)
+/* The record of the first version, which is in the first buffer. */
+static void take_brought(struct mst_ledger *l, const struct mst_brought *b)
+{
+	struct mst_record *r = &l->record[0];
+
+	r->samples = b->samples;
+	r->lr_scale = b->lr_scale;
+	r->share_count = b->share_count;
+	for (uint32_t i = 0; i < b->share_count; i++)
+		r->share[i] = b->share[i];
+}
+
+void mst_life_state(struct mst_ledger *l, struct mst_member *m, const struct mst_brought *brought)
 {
 	if (!m->sends_state)
 		return;
 	m->sends_state = false;
-	l->has_start_state = true;
+	l->has_brought = true;
+	l->has_start_state = !brought->bare;
+	take_brought(l, brought);
 	l->lacks_tensors = false;
 	start_if_all_have(l);
 }
@@ -170,7 +253,7 @@ void mst_life_linked(struct mst_ledger *l, struct mst_member *m, const struct ms
 
 void mst_life_start(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev)
 {
-	struct mst_lane_ask first = { .number = 1, .have = MST_VERSION_NONE };
+	struct mst_lane_ask first = { .number = 1, .have = m->given };
 
 	if (m->start_called || !mst_ask_take(l, m, &first, 0)) {
 		mst_life_lose(l, m, MST_EVICT_INVALID);

@@ -11,7 +11,7 @@
 void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev);
 void mst_life_linked(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
 void mst_life_start(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
-void mst_life_state(struct mst_ledger *l, struct mst_member *m);
+void mst_life_state(struct mst_ledger *l, struct mst_member *m, const struct mst_brought *brought);
 void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
 void mst_life_unlinked(struct mst_ledger *l, struct mst_member *m, uint32_t shard);
 /* Ends @m's session because an operator wants it, if that does not make the job fail under on_loss.

@@ -75,6 +75,14 @@ struct mst_transfer {
 	uint64_t idle_ns; /* IDLE: since then */
 };
 
+/* The generation that runs. */
+struct mst_ledger_generation {
+	uint64_t number; /* from 1; 0: none has begun, or they are not counted */
+	uint64_t began;  /* the version that it began with */
+	/* What it began with, of the generation before; number 0: there was none. */
+	struct mst_claimed newest;
+};
+
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
 
 /* The reduce phase of the version after the last one that was applied. */
@@ -116,7 +124,11 @@ struct mst_ledger {
 	bool settling;    /* SETTLE has been decided */
 	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
+	bool has_brought; /* the worker that was told to send has sent what it has */
+	uint64_t brought; /* the version of the start state that has come, or is to come */
+	struct mst_ledger_generation generation;
 	bool begins;        /* all is there that the job starts with */
+	bool resumes;       /* the job goes on from a checkpoint */
 	bool lacks_tensors; /* the job has its start state from a checkpoint, and no tensor table */
 	struct mst_reduction reduction;
 

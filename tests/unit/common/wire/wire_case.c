@@ -15,16 +15,19 @@ static const struct mst_origins two_origins = {
 
 static void make_hello(void)
 {
-	wire_sent.hello = (struct mst_hello){ .job = "mnist",
-					      .rank = -1,
-					      .elems = 79510,
-					      .type = MUSTER_BF16,
-					      .result_type = MUSTER_F32,
-					      .owner = 1,
-					      .pid = 4711,
-					      .comes_back = 1,
-					      .table = { 6, 2, 99, 1, UINT64_MAX, 5 },
-					      .origins = two_origins };
+	wire_sent.hello = (struct mst_hello){
+		.job = "mnist",
+		.rank = -1,
+		.elems = 79510,
+		.type = MUSTER_BF16,
+		.result_type = MUSTER_F32,
+		.owner = 1,
+		.pid = 4711,
+		.comes_back = 1,
+		.table = { 6, 2, 99, 1, UINT64_MAX, 5 },
+		.origins = two_origins,
+		.returning = { { "0123456789abcdef", 3, 7, 5, 41 }, 2, 55, 7040 }
+	};
 }
 
 static void make_parts(struct mst_claim_part *parts)
@@ -85,6 +88,9 @@ static void make_welcome(void)
 			  .service_level = 5,
 			  .pkey = -1,
 			  .encrypted = 1 },
+		.generation = { "0123456789abcdef", 4, 9, 7, 55 },
+		.server_patience_ns = 600000000000,
+		.history = 8,
 		.verdict_count = 2,
 		.verdict = { { 7, 2, MUSTER_COUNTED, 6 }, { 8, 2, MUSTER_CANCELLED, 0 } },
 	};
@@ -261,8 +267,15 @@ void wire_make(enum mst_message_kind kind)
 		make_comparison();
 	else if (kind == MST_MSG_DIFFERS)
 		wire_sent.differs = (struct mst_differs){ 32, 1, 1, "lr: 1, and 2 at rank 1" };
+	else if (kind == MST_MSG_BEGINS)
+		wire_sent.begins = (struct mst_begins){ { "0123456789abcdef", 3, 7, 5, 41 },
+							{ 1, { { 42, 1, 4 } } } };
+	else if (kind == MST_MSG_SET)
+		wire_sent.set = (struct mst_set_piece){
+			42, 96, 0.5, 4, 0, 3, 2, { { 0, 1, 32 }, { 2, 1, 64 } }
+		};
 	else if (kind == MST_MSG_SEND_STATE)
-		wire_sent.wanted = (struct mst_wanted){ 1, 1 };
+		wire_sent.wanted = (struct mst_wanted){ 1, 1, 1 };
 	else if (kind == MST_MSG_STATE)
 		wire_sent.state = (struct mst_state_piece){ 4096, 8192, sizeof(wire_piece),
 							    wire_piece };

@@ -112,6 +112,7 @@ static uint32_t owner_of(uint32_t kind)
 	case MST_MSG_TENSORS:
 	case MST_MSG_REPORT:
 	case MST_MSG_CLAIM:
+	case MST_MSG_SET:
 	case MST_MSG_COMPARE:
 	case MST_MSG_GIVE:
 	case MST_MSG_TOOK:
@@ -148,6 +149,7 @@ static uint32_t owner_of(uint32_t kind)
 	case MST_MSG_AGREE:
 	case MST_MSG_DIFFERS:
 	case MST_MSG_FETCH:
+	case MST_MSG_BEGINS:
 		return NOBODYS;
 	}
 	return UNLISTED;

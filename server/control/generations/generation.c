@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/control/generations/generation.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/checkpoint/part.h"
+
+int mst_generation_init(struct mst_job_generation *g, const struct mst_server_options *o,
+			struct mst_reason *why)
+{
+	char drawn[MST_CHECKPOINT_SAVE_LEN];
+	int rc = mst_checkpoint_draw(drawn);
+
+	*g = (struct mst_job_generation){ .counts = o->server_patience_ns != 0 };
+	if (rc != 0) {
+		mst_reason_set(why, "cannot draw a name for this run: %s", strerror(-rc));
+		return rc;
+	}
+	snprintf(g->now.run, sizeof(g->now.run), "%.*s", (int)sizeof(g->now.run) - 1, drawn);
+	if (g->counts) /* 0 is none */
+		g->now.id = strtoull(drawn + sizeof(g->now.run) - 1, NULL, 16) | 1u;
+	return 0;
+}
+
+/* ---- claims ---- */
+
+static bool is_run(const char *run)
+{
+	return strlen(run) == MST_RUN_LEN - 1 && strspn(run, "0123456789abcdef") == MST_RUN_LEN - 1;
+}
+
+static bool is_sane(const struct mst_hello *hello)
+{
+	const struct mst_returning *r = &hello->returning;
+
+	return hello->rank >= 0 && r->incarnation > 0 && is_run(r->of.run) && r->of.number > 0 &&
+	       r->of.id != 0 && r->of.began <= r->version && r->version < MST_VERSION_NONE &&
+	       isfinite(r->samples) && r->samples >= 0;
+}
+
+static int not_counted(const struct mst_hello *hello, const struct mst_server_options *o,
+		       struct mst_reason *why)
+{
+	mst_reason_set(
+		why,
+		"rank %" PRId32 " comes back with version %" PRIu64
+		" of run %s, and this server of job \"%s\" takes nothing that workers bring: "
+		"start it with --server-patience, as the server before it",
+		hello->rank, hello->returning.version, hello->returning.of.run, o->job);
+	return -EINVAL;
+}
+
+static int another_run(const struct mst_job_generation *g, const struct mst_hello *hello,
+		       const struct mst_server_options *o, struct mst_reason *why)
+{
+	mst_reason_set(why,
+		       "rank %" PRId32 " comes back with version %" PRIu64
+		       " of run %s, and this server of job \"%s\" is of run %s: end the workers "
+		       "that are left of an earlier run, and give each job a port or a --job of "
+		       "its own",
+		       hello->rank, hello->returning.version, hello->returning.of.run, o->job,
+		       g->now.run);
+	return -EINVAL;
+}
+
+static int too_new(const struct mst_job_generation *g, const struct mst_hello *hello,
+		   struct mst_reason *why)
+{
+	mst_reason_set(why,
+		       "rank %" PRId32 " comes back from generation %" PRIu64
+		       " of run %s, and this server is of generation %" PRIu64
+		       ": another server has taken its place meanwhile; end this one",
+		       hello->rank, hello->returning.of.number, g->now.run, g->now.number);
+	return MST_AGAIN;
+}
+
+int mst_generation_check(struct mst_job_generation *g, const struct mst_hello *hello,
+			 const struct mst_server_options *o, struct mst_reason *why)
+{
+	const struct mst_generation *of = &hello->returning.of;
+
+	if (!mst_hello_returns(hello))
+		return 0;
+	if (!is_sane(hello))
+		return mst_reason_fail(why, -EPROTO,
+				       "broke the protocol: it comes back from a generation that "
+				       "cannot be");
+	if (!g->counts)
+		return not_counted(hello, o, why);
+	if (g->is_run_known && strcmp(of->run, g->now.run) != 0)
+		return another_run(g, hello, o, why);
+	if (g->now.number > 0 && of->number > g->now.number)
+		return too_new(g, hello, why);
+	if (!g->is_run_known)
+		snprintf(g->now.run, sizeof(g->now.run), "%s", of->run);
+	g->is_run_known = true;
+	return 0;
+}
+
+struct mst_claimed mst_generation_claimed(const struct mst_hello *hello)
+{
+	const struct mst_returning *r = &hello->returning;
+
+	if (!mst_hello_returns(hello))
+		return (struct mst_claimed){ 0 };
+	return (struct mst_claimed){ .number = r->of.number,
+				     .id = r->of.id,
+				     .before = r->of.before,
+				     .began = r->of.began,
+				     .version = r->version,
+				     .samples = r->samples };
+}
+
+void mst_generation_begins(struct mst_job_generation *g, const struct mst_generation_view *view)
+{
+	if (!g->counts)
+		return;
+	g->now.number = view->number;
+	g->now.before = view->newest.id;
+	g->now.began = view->began;
+	g->newest = view->newest;
+	g->is_run_known = true;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/core/ledger/state/returns.h"
+
+/* So many have to claim something before one of them can be found to be wrong. */
+#define CLAIMS_MIN 3u
+
+static bool claims(const struct mst_member *m)
+{
+	return m->state != MST_MEMBER_ABSENT && m->claimed.number > 0;
+}
+
+bool mst_returns_any(const struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		if (claims(&l->member[rank]))
+			return true;
+	}
+	return false;
+}
+
+/* Two generations of one number have begun apart. The id decides which comes first, so that the
+ * order of ranks does not. */
+static bool is_newer(const struct mst_claimed *a, const struct mst_claimed *b)
+{
+	if (a->number != b->number)
+		return a->number > b->number;
+	if (a->version != b->version)
+		return a->version > b->version;
+	return a->id > b->id;
+}
+
+static struct mst_member *newest_but(struct mst_ledger *l, const struct mst_member *but,
+				     uint32_t *count)
+{
+	struct mst_member *newest = NULL;
+
+	*count = 0;
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		struct mst_member *m = &l->member[rank];
+		if (!claims(m) || m == but)
+			continue;
+		(*count)++;
+		if (newest == NULL || is_newer(&m->claimed, &newest->claimed))
+			newest = m;
+	}
+	return newest;
+}
+
+static bool is_absurd(const struct mst_ledger *l, const struct mst_claimed *first,
+		      const struct mst_claimed *second)
+{
+	return l->cfg.owner == MUSTER_WORKERS_OWN && first->number == second->number &&
+	       first->version - second->version > l->cfg.history;
+}
+
+struct mst_claimed mst_returns_newest(struct mst_ledger *l)
+{
+	uint32_t count, others;
+	struct mst_member *first = newest_but(l, NULL, &count);
+
+	if (first == NULL)
+		return (struct mst_claimed){ 0 };
+	struct mst_member *second = newest_but(l, first, &others);
+	if (count < CLAIMS_MIN || !is_absurd(l, &first->claimed, &second->claimed))
+		return first->claimed;
+	first->claimed.number = 0;
+	return second->claimed;
+}
+
+bool mst_claimed_leads_to(const struct mst_claimed *claimed, const struct mst_claimed *newest)
+{
+	if (claimed->number == 0)
+		return false;
+	if (claimed->number == newest->number)
+		return claimed->id == newest->id && claimed->version <= newest->version;
+	return claimed->number + 1 == newest->number && claimed->id == newest->before &&
+	       claimed->version <= newest->began;
+}
+
+bool mst_returns_is_on_line(const struct mst_ledger *l, const struct mst_claimed *claimed)
+{
+	struct mst_claimed now = { .number = l->generation.number,
+				   .id = l->cfg.generation_id,
+				   .before = l->generation.newest.id,
+				   .began = l->generation.began,
+				   .version = l->store.newest };
+
+	return l->phase == MST_PHASE_RUNNING && mst_claimed_leads_to(claimed, &now);
+}
+
+struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_claimed *newest)
+{
+	struct mst_member *donor = NULL;
+	bool lacks = false;
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		struct mst_member *m = &l->member[rank];
+		if (!mst_claimed_leads_to(&m->claimed, newest))
+			continue;
+		bool has = m->claimed.version == newest->version;
+		lacks |= !has;
+		if (has && (donor == NULL || (m->offers && !donor->offers)))
+			donor = m;
+	}
+	return lacks ? donor : NULL;
+}
+
+static void go_on(struct mst_member *m)
+{
+	m->given = m->ask.have = m->claimed.version;
+}
+
+void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest)
+{
+	bool servers_own = l->cfg.owner == MUSTER_SERVERS_OWN;
+
+	l->generation = (struct mst_ledger_generation){
+		.number = newest->number + 1,
+		.began = servers_own ? l->store.first : newest->version,
+		.newest = *newest,
+	};
+	if (servers_own)
+		return;
+	l->has_start_state &= l->brought == newest->version;
+	l->samples_total = newest->samples;
+	l->reduction.applied = newest->version;
+	mst_store_begin_with(&l->store, newest->version);
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		struct mst_member *m = &l->member[rank];
+		if (mst_claimed_leads_to(&m->claimed, newest))
+			go_on(m);
+		else
+			m->comes_late = m->state != MST_MEMBER_ABSENT;
+		mst_changed(l, m);
+	}
+}
+
+void mst_returns_join(struct mst_ledger *l, struct mst_member *m)
+{
+	if (l->cfg.owner == MUSTER_WORKERS_OWN && mst_returns_is_on_line(l, &m->claimed))
+		go_on(m);
+}
+
+bool mst_returns_lacks_first(const struct mst_ledger *l, const struct mst_member *m,
+			     uint64_t version)
+{
+	bool has = m->ask.have == version;
+	bool next = m->ask.have != MST_VERSION_NONE && l->has_start_state;
+
+	return l->cfg.owner == MUSTER_WORKERS_OWN && l->generation.number > 1 &&
+	       version == l->store.first && !has && !next;
+}

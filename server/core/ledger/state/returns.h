@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Members that come back from an earlier generation, whose servers are lost (PROTOCOL 11). Each
+ * claims the version of its last outcome. The newest one claimed is what the next generation begins
+ * with: where workers own, whoever was told that something counted has the version that it is in,
+ * or somebody else has.
+ */
+#ifndef MST_SERVER_CORE_LEDGER_STATE_RETURNS_H
+#define MST_SERVER_CORE_LEDGER_STATE_RETURNS_H
+
+#include "server/core/ledger/state/state.h"
+
+/* Is a member there that has taken part in an earlier generation? */
+bool mst_returns_any(const struct mst_ledger *l);
+/* The newest claim, by generation and version; its number is 0 if there is none. If three members
+ * or more claim something, and one is further ahead of all others than versions are kept, its claim
+ * is void from now on: there is no such version. */
+struct mst_claimed mst_returns_newest(struct mst_ledger *l);
+/* A member that has the newest version, while another one that is on its line lacks it: if there is
+ * one, a member whose copy is whole. NULL: nobody lacks it. */
+struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_claimed *newest);
+/* The generation begins with the newest version: who is on its line goes on with what it has, and
+ * all others are as if they joined a job that runs. */
+void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest);
+
+/* A member joins a generation that runs, or comes back to it: if it is on its line, it has the
+ * version that it claims. */
+void mst_returns_join(struct mst_ledger *l, struct mst_member *m);
+/* May a member that claims this go on from what it has, in the generation that runs? */
+bool mst_returns_is_on_line(const struct mst_ledger *l, const struct mst_claimed *claimed);
+
+/* Must @m, which is to be given @version, get it by the state of another worker? The first version
+ * of a later generation is of use only to who has the version before, and only if a worker has
+ * brought it. */
+bool mst_returns_lacks_first(const struct mst_ledger *l, const struct mst_member *m,
+			     uint64_t version);
+
+#endif
