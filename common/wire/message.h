@@ -138,20 +138,24 @@ enum mst_guard {
 /* A generation of a run: what the servers do from one start to the loss of one of them. */
 struct mst_generation {
 	char run[MST_RUN_LEN]; /* "": of none */
-	uint64_t number;       /* from 1 */
-	/* Drawn at the start. Two starts that did not know of each other may have the same
-	 * number. */
+	uint64_t number;       /* from 1; 0: it has not begun */
+	/* Drawn at the start. Each version has been made by one generation: two that began apart
+	 * from each other may have made versions of the same number. */
 	uint64_t id;
-	uint64_t before; /* the id of the generation before; 0: there was none */
-	uint64_t began;  /* the version that it began with, once it has */
+	uint64_t began; /* the version that it began with, */
+	uint64_t made;  /* and the id of the generation that has made that version; 0: none has */
+	uint64_t made_before; /* the same of the version before that */
 };
 
 /* What a worker that comes back has. */
 struct mst_returning {
-	struct mst_generation of; /* the generation of its last outcome; without a run: of none */
-	uint32_t incarnation;     /* of its last session */
-	uint64_t version;         /* of its last outcome */
-	double samples;           /* in all versions up to that */
+	char run[MST_RUN_LEN]; /* of the generation of its last outcome; "": there was none */
+	uint64_t number;
+	uint64_t version;     /* of its last outcome, */
+	uint64_t made;        /* which was made by the generation of this id; 0: by none; */
+	uint64_t made_before; /* the same of the version before that; 0 also: not known */
+	double samples;       /* in all versions up to that */
+	uint32_t incarnation; /* of its last session */
 };
 
 struct mst_hello {
@@ -267,6 +271,7 @@ struct mst_error_message {
 #define MST_SET_SHARES 64u /* in a piece, at most */
 struct mst_set_piece {
 	uint64_t version;
+	uint64_t made; /* by the generation of this id; 0: by none */
 	double weight, lr_scale;
 	uint32_t window;       /* of the step that the version opens */
 	uint32_t first, total; /* which of the shares these are, of so many */
@@ -278,6 +283,7 @@ struct mst_set_piece {
 #define MST_COUNTED_MAX 64u
 struct mst_counted_row {
 	uint64_t version;
+	uint64_t made; /* by the generation of this id */
 	uint32_t count;
 	uint32_t window; /* of the rule that it was made under */
 };

@@ -42,14 +42,13 @@ static const struct mst_field hello_fields[] = {
 	LIMITED(8, ENUM, mst_hello, comes_back, 2),
 	TABLE(9, mst_hello),
 	ORIGINS(15, mst_hello, hello_origin_rows),
-	OPTIONAL(16, TEXT, mst_hello, returning.of.run, MST_RUN_LEN),
-	OPTIONAL(17, U64, mst_hello, returning.of.number, 0),
-	OPTIONAL(18, U64, mst_hello, returning.of.id, 0),
-	OPTIONAL(19, U64, mst_hello, returning.of.before, 0),
-	OPTIONAL(20, U64, mst_hello, returning.of.began, 0),
-	OPTIONAL(21, U32, mst_hello, returning.incarnation, 0),
-	OPTIONAL(22, U64, mst_hello, returning.version, 0),
-	OPTIONAL(23, F64, mst_hello, returning.samples, 0),
+	OPTIONAL(16, TEXT, mst_hello, returning.run, MST_RUN_LEN),
+	OPTIONAL(17, U64, mst_hello, returning.number, 0),
+	OPTIONAL(18, U64, mst_hello, returning.version, 0),
+	OPTIONAL(19, U64, mst_hello, returning.made, 0),
+	OPTIONAL(20, U64, mst_hello, returning.made_before, 0),
+	OPTIONAL(21, F64, mst_hello, returning.samples, 0),
+	OPTIONAL(22, U32, mst_hello, returning.incarnation, 0),
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
@@ -105,10 +104,11 @@ static const struct mst_field welcome_fields[] = {
 	OPTIONAL(31, TEXT, mst_welcome, generation.run, MST_RUN_LEN),
 	OPTIONAL(32, U64, mst_welcome, generation.number, 0),
 	OPTIONAL(33, U64, mst_welcome, generation.id, 0),
-	OPTIONAL(34, U64, mst_welcome, generation.before, 0),
-	OPTIONAL(35, U64, mst_welcome, generation.began, 0),
-	OPTIONAL(36, U64, mst_welcome, server_patience_ns, 0),
-	OPTIONAL(37, U32, mst_welcome, history, 0),
+	OPTIONAL(34, U64, mst_welcome, generation.began, 0),
+	OPTIONAL(35, U64, mst_welcome, generation.made, 0),
+	OPTIONAL(36, U64, mst_welcome, generation.made_before, 0),
+	OPTIONAL(37, U64, mst_welcome, server_patience_ns, 0),
+	OPTIONAL(38, U32, mst_welcome, history, 0),
 };
 
 static const struct mst_field error_fields[] = {
@@ -302,17 +302,19 @@ static const struct mst_rows share_rows = {
 };
 static const struct mst_field set_fields[] = {
 	FIELD(1, U64, mst_set_piece, version),
-	FIELD(2, F64, mst_set_piece, weight),
-	FIELD(3, F64, mst_set_piece, lr_scale),
-	FIELD(4, U32, mst_set_piece, window),
-	FIELD(5, U32, mst_set_piece, first),
-	FIELD(6, U32, mst_set_piece, total),
-	ROWS(7, mst_set_piece, count, MST_SET_SHARES, share_rows),
+	FIELD(2, U64, mst_set_piece, made),
+	FIELD(3, F64, mst_set_piece, weight),
+	FIELD(4, F64, mst_set_piece, lr_scale),
+	FIELD(5, U32, mst_set_piece, window),
+	FIELD(6, U32, mst_set_piece, first),
+	FIELD(7, U32, mst_set_piece, total),
+	ROWS(8, mst_set_piece, count, MST_SET_SHARES, share_rows),
 };
 static const struct mst_field counted_row_fields[] = {
 	FIELD(1, U64, mst_counted_row, version),
-	FIELD(2, U32, mst_counted_row, count),
-	FIELD(3, U32, mst_counted_row, window),
+	FIELD(2, U64, mst_counted_row, made),
+	FIELD(3, U32, mst_counted_row, count),
+	FIELD(4, U32, mst_counted_row, window),
 };
 static const struct mst_rows counted_rows = {
 	offsetof(struct mst_begins, counted.row),
@@ -323,9 +325,10 @@ static const struct mst_field begins_fields[] = {
 	TEXT(1, mst_begins, generation.run),
 	FIELD(2, U64, mst_begins, generation.number),
 	FIELD(3, U64, mst_begins, generation.id),
-	FIELD(4, U64, mst_begins, generation.before),
-	FIELD(5, U64, mst_begins, generation.began),
-	ROWS(6, mst_begins, counted.count, MST_COUNTED_MAX, counted_rows),
+	FIELD(4, U64, mst_begins, generation.began),
+	FIELD(5, U64, mst_begins, generation.made),
+	FIELD(6, U64, mst_begins, generation.made_before),
+	ROWS(7, mst_begins, counted.count, MST_COUNTED_MAX, counted_rows),
 };
 static const struct mst_field wanted_fields[] = { LIMITED(1, ENUM, mst_message, wanted.tensors, 2),
 						  LIMITED(2, ENUM, mst_message, wanted.state, 2),

@@ -39,9 +39,8 @@ static bool is_sane(const struct mst_hello *hello)
 {
 	const struct mst_returning *r = &hello->returning;
 
-	return hello->rank >= 0 && r->incarnation > 0 && is_run(r->of.run) && r->of.number > 0 &&
-	       r->of.id != 0 && r->of.began <= r->version && r->version < MST_VERSION_NONE &&
-	       isfinite(r->samples) && r->samples >= 0;
+	return hello->rank >= 0 && r->incarnation > 0 && is_run(r->run) && r->number > 0 &&
+	       r->version < MST_VERSION_NONE && isfinite(r->samples) && r->samples >= 0;
 }
 
 static int not_counted(const struct mst_hello *hello, const struct mst_server_options *o,
@@ -52,7 +51,7 @@ static int not_counted(const struct mst_hello *hello, const struct mst_server_op
 		"rank %" PRId32 " comes back with version %" PRIu64
 		" of run %s, and this server of job \"%s\" takes nothing that workers bring: "
 		"start it with --server-patience, as the server before it",
-		hello->rank, hello->returning.version, hello->returning.of.run, o->job);
+		hello->rank, hello->returning.version, hello->returning.run, o->job);
 	return -EINVAL;
 }
 
@@ -64,7 +63,7 @@ static int another_run(const struct mst_job_generation *g, const struct mst_hell
 		       " of run %s, and this server of job \"%s\" is of run %s: end the workers "
 		       "that are left of an earlier run, and give each job a port or a --job of "
 		       "its own",
-		       hello->rank, hello->returning.version, hello->returning.of.run, o->job,
+		       hello->rank, hello->returning.version, hello->returning.run, o->job,
 		       g->now.run);
 	return -EINVAL;
 }
@@ -76,14 +75,14 @@ static int too_new(const struct mst_job_generation *g, const struct mst_hello *h
 		       "rank %" PRId32 " comes back from generation %" PRIu64
 		       " of run %s, and this server is of generation %" PRIu64
 		       ": another server has taken its place meanwhile; end this one",
-		       hello->rank, hello->returning.of.number, g->now.run, g->now.number);
+		       hello->rank, hello->returning.number, g->now.run, g->now.number);
 	return MST_AGAIN;
 }
 
 int mst_generation_check(struct mst_job_generation *g, const struct mst_hello *hello,
 			 const struct mst_server_options *o, struct mst_reason *why)
 {
-	const struct mst_generation *of = &hello->returning.of;
+	const struct mst_returning *of = &hello->returning;
 
 	if (!mst_hello_returns(hello))
 		return 0;
@@ -109,11 +108,10 @@ struct mst_claimed mst_generation_claimed(const struct mst_hello *hello)
 
 	if (!mst_hello_returns(hello))
 		return (struct mst_claimed){ 0 };
-	return (struct mst_claimed){ .number = r->of.number,
-				     .id = r->of.id,
-				     .before = r->of.before,
-				     .began = r->of.began,
+	return (struct mst_claimed){ .number = r->number,
 				     .version = r->version,
+				     .made = r->made,
+				     .made_before = r->made_before,
 				     .samples = r->samples };
 }
 
@@ -122,8 +120,9 @@ void mst_generation_begins(struct mst_job_generation *g, const struct mst_genera
 	if (!g->counts)
 		return;
 	g->now.number = view->number;
-	g->now.before = view->newest.id;
 	g->now.began = view->began;
+	g->now.made = view->newest.made;
+	g->now.made_before = view->newest.made_before;
 	g->newest = view->newest;
 	g->is_run_known = true;
 }

@@ -32,7 +32,7 @@ int mst_generation_init(struct mst_job_generation *g, const struct mst_server_op
 /* Has this hello the claim of a worker that comes back? */
 static inline bool mst_hello_returns(const struct mst_hello *hello)
 {
-	return hello->returning.of.run[0] != '\0';
+	return hello->returning.run[0] != '\0';
 }
 /* May the worker of this hello join? Before the start the first worker that comes back says which
  * run it is.

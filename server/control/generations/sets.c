@@ -41,6 +41,7 @@ static const char *begin(struct mst_job_sets *s, const struct mst_set_piece *pie
 	    !isfinite(piece->weight) || piece->weight < 0 || !isfinite(piece->lr_scale))
 		return "broke the protocol: sets of versions that do not follow each other";
 	s->row[s->count++] = (struct mst_counted_row){ .version = piece->version,
+						       .made = piece->made,
 						       .window = piece->window };
 	s->came = 0;
 	s->newest = (struct mst_brought){ .samples = piece->weight,
@@ -98,15 +99,18 @@ bool mst_job_sets_newest(const struct mst_job_sets *s, uint64_t version, struct 
 	return true;
 }
 
-void mst_job_sets_counted(const struct mst_job_sets *s, uint32_t rank, uint64_t version,
+void mst_job_sets_counted(const struct mst_job_sets *s, uint32_t rank, const struct mst_claimed *of,
 			  struct mst_counted_list *out)
 {
+	bool has = false; /* is its own version among these? */
+
 	out->count = 0;
 	for (uint32_t i = 0; i < s->count; i++) {
 		uint32_t counted = s->counted[(size_t)i * s->workers + rank];
-		if (s->row[i].version <= version || counted == 0)
-			continue;
-		out->row[out->count] = s->row[i];
-		out->row[out->count++].count = counted;
+		if (has && counted > 0) {
+			out->row[out->count] = s->row[i];
+			out->row[out->count++].count = counted;
+		}
+		has |= s->row[i].version == of->version && s->row[i].made == of->made;
 	}
 }

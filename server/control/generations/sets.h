@@ -36,8 +36,9 @@ const char *mst_job_sets_take(struct mst_job_sets *s, const struct mst_set_piece
 /* The set of @version, which has to be the newest.
  * Return: false: it has not come. */
 bool mst_job_sets_newest(const struct mst_job_sets *s, uint64_t version, struct mst_brought *out);
-/* In which versions after @version @rank is, and how often: writes them to @out. */
-void mst_job_sets_counted(const struct mst_job_sets *s, uint32_t rank, uint64_t version,
+/* In which versions after the one that it claims @rank is, and how often: writes them to @out. None
+ * if its own version is not among those that have come. */
+void mst_job_sets_counted(const struct mst_job_sets *s, uint32_t rank, const struct mst_claimed *of,
 			  struct mst_counted_list *out);
 
 #endif

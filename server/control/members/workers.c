@@ -316,9 +316,8 @@ static void tell_generation(struct mst_workers *w)
 		struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_BEGINS);
 		c = mst_frontend_worker(&w->base->front, other->who);
 		m->begins.generation = g->now;
-		if (mst_claimed_leads_to(&other->claimed, &g->newest))
-			mst_job_sets_counted(&w->base->job.sets, other->who.rank,
-					     other->claimed.version, &m->begins.counted);
+		mst_job_sets_counted(&w->base->job.sets, other->who.rank, &other->claimed,
+				     &m->begins.counted);
 		if (c != NULL && c->welcomed)
 			mst_frontend_send(&w->base->front, c, m);
 	}

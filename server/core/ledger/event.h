@@ -28,18 +28,25 @@ struct mst_identity {
 
 /* What a worker that comes back has of an earlier generation, or of the one that runs. */
 struct mst_claimed {
-	uint64_t number;  /* of the generation of its last outcome; 0: it claims nothing */
-	uint64_t id;      /* of that generation, */
-	uint64_t before;  /* and of the one before it */
-	uint64_t began;   /* the version that the generation began with */
-	uint64_t version; /* of its last outcome */
-	double samples;   /* in all versions up to that */
+	uint64_t number;      /* of the generation of its last outcome; 0: it claims nothing */
+	uint64_t version;     /* of its last outcome, */
+	uint64_t made;        /* which was made by the generation of this id; 0: by none; */
+	uint64_t made_before; /* the same of the version before that; 0 also: not known */
+	double samples;       /* in all versions up to that */
 };
 
-/* Does the line of @newest go through what is claimed? It goes through all versions of its own
- * generation up to its own, and of the one before through those up to the version that its
- * generation began with. */
-bool mst_claimed_leads_to(const struct mst_claimed *claimed, const struct mst_claimed *newest);
+/* Is it the same version that both claim? */
+static inline bool mst_claimed_same(const struct mst_claimed *a, const struct mst_claimed *b)
+{
+	return a->number > 0 && b->number > 0 && a->version == b->version && a->made == b->made;
+}
+/* Is what is claimed the version before @newest? */
+static inline bool mst_claimed_before(const struct mst_claimed *claimed,
+				      const struct mst_claimed *newest)
+{
+	return claimed->number > 0 && newest->made_before != 0 &&
+	       claimed->version + 1 == newest->version && claimed->made == newest->made_before;
+}
 
 /* What has come with the first version of a later generation: its record, as far as workers know
  * it. */

@@ -18,7 +18,7 @@ bool mst_returns_any(const struct mst_ledger *l)
 	return false;
 }
 
-/* Two generations of one number have begun apart. The id decides which comes first, so that the
+/* Two generations of one number have begun apart. The id of the maker decides which comes first, so that the
  * order of ranks does not. */
 static bool is_newer(const struct mst_claimed *a, const struct mst_claimed *b)
 {
@@ -26,7 +26,7 @@ static bool is_newer(const struct mst_claimed *a, const struct mst_claimed *b)
 		return a->number > b->number;
 	if (a->version != b->version)
 		return a->version > b->version;
-	return a->id > b->id;
+	return a->made > b->made;
 }
 
 static struct mst_member *newest_but(struct mst_ledger *l, const struct mst_member *but,
@@ -67,25 +67,18 @@ struct mst_claimed mst_returns_newest(struct mst_ledger *l)
 	return second->claimed;
 }
 
-bool mst_claimed_leads_to(const struct mst_claimed *claimed, const struct mst_claimed *newest)
-{
-	if (claimed->number == 0)
-		return false;
-	if (claimed->number == newest->number)
-		return claimed->id == newest->id && claimed->version <= newest->version;
-	return claimed->number + 1 == newest->number && claimed->id == newest->before &&
-	       claimed->version <= newest->began;
-}
-
+/* A generation has made all versions after the one that it began with. */
 bool mst_returns_is_on_line(const struct mst_ledger *l, const struct mst_claimed *claimed)
 {
-	struct mst_claimed now = { .number = l->generation.number,
-				   .id = l->cfg.generation_id,
-				   .before = l->generation.newest.id,
-				   .began = l->generation.began,
-				   .version = l->store.newest };
+	const struct mst_ledger_generation *g = &l->generation;
 
-	return l->phase == MST_PHASE_RUNNING && mst_claimed_leads_to(claimed, &now);
+	if (l->phase != MST_PHASE_RUNNING || claimed->number == 0 || g->number == 0)
+		return false;
+	if (claimed->version > g->began)
+		return claimed->made == l->cfg.generation_id && claimed->version <= l->store.newest;
+	if (g->number == 1)
+		return claimed->version == g->began && claimed->made == 0;
+	return mst_claimed_same(claimed, &g->newest) || mst_claimed_before(claimed, &g->newest);
 }
 
 struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_claimed *newest)
@@ -95,10 +88,8 @@ struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_clai
 
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (!mst_claimed_leads_to(&m->claimed, newest))
-			continue;
-		bool has = m->claimed.version == newest->version;
-		lacks |= !has;
+		bool has = mst_claimed_same(&m->claimed, newest);
+		lacks |= claims(m) && !has;
 		if (has && (donor == NULL || (m->offers && !donor->offers)))
 			donor = m;
 	}
@@ -127,7 +118,8 @@ void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest)
 	mst_store_begin_with(&l->store, newest->version);
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (mst_claimed_leads_to(&m->claimed, newest))
+		if (mst_claimed_same(&m->claimed, newest) ||
+		    mst_claimed_before(&m->claimed, newest))
 			go_on(m);
 		else
 			m->comes_late = m->state != MST_MEMBER_ABSENT;

@@ -16,11 +16,11 @@ bool mst_returns_any(const struct mst_ledger *l);
  * or more claim something, and one is further ahead of all others than versions are kept, its claim
  * is void from now on: there is no such version. */
 struct mst_claimed mst_returns_newest(struct mst_ledger *l);
-/* A member that has the newest version, while another one that is on its line lacks it: if there is
+/* A member that has the newest version, while another one that comes back lacks it: if there is
  * one, a member whose copy is whole. NULL: nobody lacks it. */
 struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_claimed *newest);
-/* The generation begins with the newest version: who is on its line goes on with what it has, and
- * all others are as if they joined a job that runs. */
+/* The generation begins with the newest version: who has it, or the one before it, goes on with
+ * what it has, and all others are as if they joined a job that runs. */
 void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest);
 
 /* A member joins a generation that runs, or comes back to it: if it is on its line, it has the

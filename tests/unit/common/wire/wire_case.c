@@ -26,7 +26,7 @@ static void make_hello(void)
 		.comes_back = 1,
 		.table = { 6, 2, 99, 1, UINT64_MAX, 5 },
 		.origins = two_origins,
-		.returning = { { "0123456789abcdef", 3, 7, 5, 41 }, 2, 55, 7040 }
+		.returning = { "0123456789abcdef", 3, 55, 7, 5, 7040, 2 }
 	};
 }
 
@@ -88,7 +88,7 @@ static void make_welcome(void)
 			  .service_level = 5,
 			  .pkey = -1,
 			  .encrypted = 1 },
-		.generation = { "0123456789abcdef", 4, 9, 7, 55 },
+		.generation = { "0123456789abcdef", 4, 9, 55, 7, 5 },
 		.server_patience_ns = 600000000000,
 		.history = 8,
 		.verdict_count = 2,
@@ -268,12 +268,12 @@ void wire_make(enum mst_message_kind kind)
 	else if (kind == MST_MSG_DIFFERS)
 		wire_sent.differs = (struct mst_differs){ 32, 1, 1, "lr: 1, and 2 at rank 1" };
 	else if (kind == MST_MSG_BEGINS)
-		wire_sent.begins = (struct mst_begins){ { "0123456789abcdef", 3, 7, 5, 41 },
-							{ 1, { { 42, 1, 4 } } } };
+		wire_sent.begins = (struct mst_begins){ { "0123456789abcdef", 3, 7, 41, 5, 4 },
+							{ 1, { { 42, 7, 1, 4 } } } };
 	else if (kind == MST_MSG_SET)
-		wire_sent.set = (struct mst_set_piece){
-			42, 96, 0.5, 4, 0, 3, 2, { { 0, 1, 32 }, { 2, 1, 64 } }
-		};
+		wire_sent.set = (struct mst_set_piece){ 42,  7, 96,
+							0.5, 4, 0,
+							3,   2, { { 0, 1, 32 }, { 2, 1, 64 } } };
 	else if (kind == MST_MSG_SEND_STATE)
 		wire_sent.wanted = (struct mst_wanted){ 1, 1, 1 };
 	else if (kind == MST_MSG_STATE)
