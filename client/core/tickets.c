@@ -10,18 +10,19 @@ static struct mst_ticket *cell_of(struct mst_tickets *t, uint64_t number)
 	return &t->ring[number % MUSTER_TICKETS_MAX];
 }
 
-uint64_t mst_tickets_issue(struct mst_tickets *t)
+uint64_t mst_tickets_issue(struct mst_tickets *t, uint64_t tag)
 {
 	MST_ASSERT(!mst_tickets_full(t));
 	t->sent++;
 	*cell_of(t, t->sent) = (struct mst_ticket){ .number = t->sent,
+						    .tag = tag,
 						    .verdict = MUSTER_CANCELLED };
 	return t->sent;
 }
 
 uint64_t mst_tickets_issue_pass(struct mst_tickets *t)
 {
-	uint64_t number = mst_tickets_issue(t);
+	uint64_t number = mst_tickets_issue(t, 0);
 
 	cell_of(t, number)->verdict = MUSTER_NONE;
 	return number;
@@ -80,7 +81,9 @@ int mst_tickets_judge(struct mst_tickets *t, const struct mst_ticket *verdict)
 	if (verdict->verdict <= MUSTER_NONE || verdict->verdict > MUSTER_DAMAGED ||
 	    counted != (verdict->counted_in != 0))
 		return -EPROTO;
-	*cell_of(t, ++t->judged) = *verdict;
+	struct mst_ticket *cell = cell_of(t, ++t->judged);
+	cell->verdict = verdict->verdict;
+	cell->counted_in = verdict->counted_in;
 	skip_granted(t);
 	skip_given(t);
 	return 0;
@@ -91,6 +94,57 @@ void mst_tickets_cancel_rest(struct mst_tickets *t)
 {
 	t->judged = t->sent;
 	skip_given(t);
+}
+
+/* ---- after the loss of a server ---- */
+
+static void count_in(struct mst_tickets *t, uint64_t number, uint64_t version)
+{
+	cell_of(t, number)->verdict = MUSTER_COUNTED;
+	cell_of(t, number)->counted_in = version;
+	t->judged = number;
+}
+
+/* How many tickets are known to have been counted in the version. A verdict stays in its cell until
+ * the cell is another ticket's. */
+static uint32_t known_in(struct mst_tickets *t, uint64_t version)
+{
+	uint32_t known = 0;
+
+	for (uint64_t n = t->judged; n > 0 && t->sent - n < MUSTER_TICKETS_MAX; n--)
+		known += cell_of(t, n)->counted_in == version;
+	return known;
+}
+
+/* A tag from later wraps round, to what is beyond every window. */
+static bool fits(const struct mst_ticket *ticket, const struct mst_tickets_part *part)
+{
+	return part->version - 1 - ticket->tag <= part->window;
+}
+
+void mst_tickets_counted(struct mst_tickets *t, const struct mst_tickets_part *part)
+{
+	MST_ASSERT(part->version > 0);
+	uint32_t known = known_in(t, part->version);
+
+	for (uint64_t n = t->judged + 1; n <= t->sent && known < part->count; n++) {
+		if (is_pass(t, n) || !fits(cell_of(t, n), part))
+			continue;
+		count_in(t, n, part->version);
+		known++;
+	}
+	skip_given(t);
+}
+
+void mst_tickets_withdraw(struct mst_tickets *t, uint64_t newest)
+{
+	for (uint64_t n = t->given + 1; n <= t->judged; n++) {
+		struct mst_ticket *cell = cell_of(t, n);
+		if (cell->counted_in <= newest)
+			continue;
+		cell->verdict = MUSTER_CANCELLED;
+		cell->counted_in = 0;
+	}
 }
 
 struct mst_ticket mst_tickets_give(struct mst_tickets *t)

@@ -267,7 +267,7 @@ int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 	if (slot < 0)
 		return slot;
 	uint32_t unheard = mst_tickets_open(&w->tickets);
-	*ticket = mst_tickets_issue(&w->tickets);
+	*ticket = mst_tickets_issue(&w->tickets, w->tag);
 	w->slot[slot].lender = *ticket;
 	if (w->last != MST_VERSION_NONE) {
 		stop_filling(w, MST_GRANT_FREE);
