@@ -112,7 +112,10 @@ int mst_handle_begin(struct muster *m)
 				      .buffers = m->links.transport->maps ? w->buffers : 0,
 				      .norms = w->norms != 0,
 				      .in_order = w->owner == MUSTER_WORKERS_OWN,
-				      .first = w->first_version };
+				      .first = w->first_version,
+				      /* Nobody asks for them where lost servers are not
+				       * waited for. */
+				      .history = w->server_patience_ns > 0 ? w->history : 0 };
 	int rc = mst_contiguous_map(&m->contiguous, &m->settings, w);
 
 	if (rc != 0)

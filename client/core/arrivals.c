@@ -93,8 +93,8 @@ static bool fits_place(const struct mst_worker *w, const struct mst_lane_answer 
 	}
 }
 
-static int take_shares(struct mst_worker *w, const struct mst_lane_record *record,
-		       const uint8_t *from)
+static int take_shares(const struct mst_worker *w, const struct mst_lane_record *record,
+		       const uint8_t *from, struct muster_share *into)
 {
 	if (record->share_count > w->cfg.workers)
 		return -EPROTO;
@@ -103,7 +103,7 @@ static int take_shares(struct mst_worker *w, const struct mst_lane_record *recor
 		memcpy(&share, from + i * sizeof(share), sizeof(share));
 		if (share.rank >= w->cfg.workers)
 			return -EPROTO;
-		w->held.share[i] = (struct muster_share){ share.rank, share.count, share.weight };
+		into[i] = (struct muster_share){ share.rank, share.count, share.weight };
 	}
 	return 0;
 }
@@ -158,10 +158,15 @@ static int read_record(struct mst_worker *w, uint64_t version)
 	memcpy(&copy, w->record, sizeof(copy));
 	if (!mst_lane_record_trim(&copy) || copy.version != version || !fits_pace(w, &copy))
 		return -EPROTO;
-	int rc = take_shares(w, &copy, (const uint8_t *)w->record + sizeof(copy));
-	if (rc == 0)
-		take_record(&w->held, &copy);
-	return rc;
+	struct muster_share *into = mst_sets_place(&w->sets, version, w->given);
+	int rc = take_shares(w, &copy, (const uint8_t *)w->record + sizeof(copy), into);
+	if (rc != 0)
+		return rc;
+	take_record(&w->held, &copy);
+	w->held.version = version;
+	w->held.share = into;
+	mst_sets_keep(&w->sets, &w->held);
+	return 0;
 }
 
 /* The job has ended, and the servers have not kept what comes after the version that is held. They

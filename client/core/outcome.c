@@ -47,6 +47,13 @@ bool mst_worker_awaits(const struct mst_worker *w)
 	return w->ask != MST_ASK_NONE || w->renew || w->more || w->abandoned || w->finishing;
 }
 
+const struct mst_held *mst_worker_set_of(const struct mst_worker *w, uint64_t version)
+{
+	if (w->given == MST_VERSION_NONE || version > w->given)
+		return NULL;
+	return mst_sets_find(&w->sets, version);
+}
+
 static void give_verdict(struct mst_worker *w, struct muster_outcome *out)
 {
 	if (w->abandoned) {

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "client/core/worker_state.h"
 #include "common/base/assert.h"
@@ -36,19 +35,20 @@ int mst_worker_init(struct mst_worker *w, const struct mst_worker_cfg *cfg)
 	};
 	for (uint32_t i = 0; i < cfg->slots; i++)
 		w->slot[i].epoch = 1; /* granted by the welcome */
-	w->held.share = calloc(cfg->workers, sizeof(*w->held.share));
-	if (w->held.share == NULL || mst_ranges_init(&w->ranges, cfg->elems) != 0) {
+	if (mst_sets_init(&w->sets, &(struct mst_sets_figures){ cfg->history, cfg->workers }) !=
+		    0 ||
+	    mst_ranges_init(&w->ranges, cfg->elems) != 0) {
 		mst_worker_fini(w);
 		return -ENOMEM;
 	}
+	w->held.share = w->sets.share;
 	return 0;
 }
 
 void mst_worker_fini(struct mst_worker *w)
 {
 	mst_ranges_fini(&w->ranges);
-	free(w->held.share);
-	w->held.share = NULL;
+	mst_sets_fini(&w->sets);
 }
 
 void mst_worker_start(struct mst_worker *w)

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "client/core/ranges.h"
+#include "client/core/sets.h"
 #include "client/core/tickets.h"
 #include "common/wire/lane.h"
 #include "common/wire/part.h"
@@ -69,7 +70,7 @@ struct mst_held {
 	bool by_micro;    /* every micro-batch is a contribution */
 	struct mst_pace pace;
 	uint32_t share_count;
-	struct muster_share *share; /* [workers] */
+	struct muster_share *share; /* in the ring of sets */
 	bool taken; /* it came with the state of another worker: there is no record of it */
 };
 
@@ -77,9 +78,10 @@ struct mst_worker_cfg {
 	uint64_t elems;
 	uint32_t slots, workers, buffers;
 	uint32_t servers;
-	bool norms;     /* the norm of each contribution is told */
-	bool in_order;  /* workers own: every version is handed out, one by one */
-	uint64_t first; /* the version that the job began with */
+	bool norms;       /* the norm of each contribution is told */
+	bool in_order;    /* workers own: every version is handed out, one by one */
+	uint64_t first;   /* the version that the job began with */
+	uint32_t history; /* records of so many versions that it was given are kept; 0: one */
 };
 
 struct mst_worker {
@@ -106,11 +108,12 @@ struct mst_worker {
 	bool renew; /* asked for while an ask was out, or its answer in hand: ask again */
 
 	struct mst_held held;
-	uint64_t given; /* version of the last outcome; MST_VERSION_NONE: none yet */
-	bool more;      /* that outcome left verdicts behind, which need no new ask */
-	bool finishing; /* this worker has asked for the end of the job: wait for it */
-	bool cut;       /* a link is lost: of what it has been lent nothing comes back by itself */
-	uint64_t last;  /* the job has ended with this version; MST_VERSION_NONE: it has not */
+	struct mst_sets sets; /* also of versions before */
+	uint64_t given;       /* version of the last outcome; MST_VERSION_NONE: none yet */
+	bool more;            /* that outcome left verdicts behind, which need no new ask */
+	bool finishing;       /* this worker has asked for the end of the job: wait for it */
+	bool cut;      /* a link is lost: of what it has been lent nothing comes back by itself */
+	uint64_t last; /* the job has ended with this version; MST_VERSION_NONE: it has not */
 	/* Workers own: the job has ended, and versions that this worker lacks are gone, so that
 	 * the one that it holds is its last. */
 	bool incomplete;
@@ -218,6 +221,10 @@ static inline bool mst_worker_misses_words(const struct mst_worker *w)
 {
 	return mst_misses_words(mst_worker_misses(w));
 }
+
+/* The record of a version that an outcome has brought, one of the last cfg.history; NULL: there is
+ * none, or this worker had that version with the state of another. */
+const struct mst_held *mst_worker_set_of(const struct mst_worker *w, uint64_t version);
 
 /* Is something on its way, or in hand, that no outcome has brought yet? */
 bool mst_worker_awaits(const struct mst_worker *w);

@@ -20,7 +20,8 @@ void session_begin(const struct session_kind *kind)
 				      .workers = SESSION_WORKERS,
 				      .buffers = SESSION_BUFFERS,
 				      .servers = kind->servers > 0 ? kind->servers : 1,
-				      .in_order = kind->workers_own };
+				      .in_order = kind->workers_own,
+				      .history = kind->history };
 
 	window = kind->window;
 	memset(&session_sent, 0, sizeof(session_sent));

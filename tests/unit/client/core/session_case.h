@@ -18,6 +18,7 @@ struct session_kind {
 	bool workers_own;
 	uint32_t window;
 	uint32_t servers; /* 0: one */
+	uint32_t history;
 };
 void session_begin(const struct session_kind *kind);         /* joined */
 void session_begin_working(const struct session_kind *kind); /* has had version 0 */
