@@ -238,7 +238,11 @@ static bool value_read(const struct mst_option *row, const char *text, union val
 		return choice_read(row, text, &out->whole);
 	if (row->kind == MST_OPTION_REAL)
 		return mst_parse_real(text, &out->real) == 0 && in_range(row, out->real);
-	if (kind->read(text, &out->whole) != 0 || !in_range(row, (double)out->whole))
+	if (kind->read(text, &out->whole) != 0)
+		return false;
+	if (out->whole == 0 && row->automatic != NULL && strcmp(row->automatic, "0") == 0)
+		return true; /* "0s" is no less than "0" */
+	if (!in_range(row, (double)out->whole))
 		return false;
 	return row->kind != MST_OPTION_U32 || out->whole <= UINT32_MAX;
 }

@@ -233,6 +233,11 @@ int mst_server_options_networks(const struct mst_server_options *o, struct mst_n
 
 /* How long a server may be silent before it is given up. */
 uint64_t mst_server_options_server_lease(const struct mst_server_options *o);
+/* Does the job go on at other servers if one is lost? At a follower its leader says it. */
+static inline bool mst_server_options_goes_on(const struct mst_server_options *o)
+{
+	return o->server_patience_ns != 0;
+}
 /* How long a server that is stopped waits; @usual_ns: where the user has not said it. */
 uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uint64_t usual_ns);
 

@@ -107,6 +107,21 @@ static void join_timeout_may_be_never(void)
 	mst_options_free(&w.options);
 }
 
+/* A file of options gives all other times a unit. */
+static void no_server_patience_may_have_a_unit(void)
+{
+	static const char *const none[] = { "0", "0s", "0ms" };
+	struct options_case w;
+
+	for (unsigned i = 0; i < 3; i++) {
+		CU_ASSERT(flags_check(&w, FLAGS("-n5", "--server-patience", none[i])) == 0);
+		CU_ASSERT_FALSE(mst_server_options_goes_on(&w.fields));
+		mst_options_free(&w.options);
+	}
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--server-patience", "1us")) == -EINVAL);
+	mst_options_free(&w.options);
+}
+
 static void words_of_choices_are_the_enums(void)
 {
 	struct options_case w;
@@ -567,6 +582,7 @@ static CU_TestInfo cases[] = {
 	{ "defaults are those of the manual", defaults_are_those_of_the_manual },
 	{ "the stop timeout is what the user says", stop_timeout_is_what_the_user_says },
 	{ "the join timeout may be never", join_timeout_may_be_never },
+	{ "no server patience may have a unit", no_server_patience_may_have_a_unit },
 	{ "words of choices are the enums", words_of_choices_are_the_enums },
 	{ "every fixed policy is accepted", every_fixed_policy_is_accepted },
 	{ "what cannot be is refused in a sentence", what_cannot_be_is_refused_in_a_reason },
