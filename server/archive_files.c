@@ -24,6 +24,8 @@
 #define KEPT 2u
 /* How long a disk that does not answer is waited for at the end. */
 #define GRACE_NS (5 * MST_SECOND)
+/* How often a lock that another process has is looked at. */
+#define LOCK_LOOK_NS (20 * MST_MS)
 /* What counts at most between two looks at the disk: in a longer time this server stood still. */
 #define LOOK_MOST_NS MST_SECOND
 
@@ -284,6 +286,26 @@ static int start_thread(struct mst_archive_files *f, struct mst_reason *why)
 	return rc;
 }
 
+/* A server that takes the place of another may be there before the other has ended. */
+static int take_lock(struct mst_archive_files *f, struct mst_reason *why)
+{
+	const struct mst_archive_files_cfg *cfg = &f->cfg;
+	uint64_t until_ns = cfg->wait_ns != 0 ? mst_deadline_ns(cfg->wait_ns) : MST_NEVER;
+	bool told = false;
+	int rc;
+
+	while ((rc = mst_checkpoint_lock(f->dir, &f->lock, why)) == -EBUSY && cfg->waits &&
+	       mst_left_ns(until_ns) > 0 && !cfg->is_stopped(cfg->wake_ctx)) {
+		if (!told)
+			mst_info("waiting for the other process (--join-timeout): %s", why->text);
+		told = true;
+		mst_sleep_ns(LOCK_LOOK_NS);
+	}
+	if (rc == 0 && told)
+		mst_info("the other process has ended, and %s is this server's", f->dir);
+	return rc;
+}
+
 int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_archive_files **out,
 			    struct mst_reason *why)
 {
@@ -300,8 +322,7 @@ int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_
 	if (rc != 0)
 		mst_reason_set(why, "no memory to write checkpoints to %s", cfg->dir);
 	if (rc == 0)
-		rc = cfg->leads ? mst_checkpoint_lock(cfg->dir, &f->lock, why)
-				: mst_checkpoint_directory(cfg->dir, why);
+		rc = cfg->leads ? take_lock(f, why) : mst_checkpoint_directory(cfg->dir, why);
 	if (rc == 0)
 		rc = start_thread(f, why);
 	if (rc != 0) {

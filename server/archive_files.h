@@ -17,15 +17,21 @@ struct mst_archive_files;
 struct mst_archive_files_cfg {
 	const char *dir; /* must outlive the archive */
 	bool leads;      /* this server writes manifests, and nobody else may */
+	/* Another process that has the directory locked, such as the server before this one, is
+	 * waited for: so long, 0: for ever; or until is_stopped(). */
+	bool waits;
+	uint64_t wait_ns;
+	bool (*is_stopped)(void *ctx);
 	/* The log has a warning when the disk has taken nothing for so long, and again after twice,
 	 * four times as long, and so on; 0: never. Time in which this server stood still counts
 	 * little. */
 	uint64_t silence_ns;
 	void (*wake)(void *ctx); /* work has ended: called by the thread */
-	void *wake_ctx;
+	void *wake_ctx;          /* also that of is_stopped() */
 };
 
-/* Makes sure that the directory can be written to, and starts the thread.
+/* Makes sure that the directory can be written to, and starts the thread. It may wait for another
+ * process, as the figures say.
  * @why: on failure a sentence.
  * Return: 0 or -errno. */
 int mst_archive_files_start(const struct mst_archive_files_cfg *cfg, struct mst_archive_files **out,

@@ -183,6 +183,12 @@ static bool run_is_over(int signo)
 	       atomic_load_explicit(&by_parent, memory_order_relaxed);
 }
 
+/* Is it muster run that ends the server, and with it the run? */
+static bool is_by_run(int signo)
+{
+	return signo == BY_RUN || run_is_over(signo);
+}
+
 static void say_signal(int signo, struct mst_reason *why)
 {
 	if (run_is_over(signo))
@@ -193,11 +199,11 @@ static void say_signal(int signo, struct mst_reason *why)
 		mst_reason_set(why, "the server was ended by signal %d", signo);
 }
 
-/* Tells the workers that the server ends, and why.
+/* Tells the workers that the server ends, and why. @for_good: nobody will start it again.
  * Return: when it ends. */
-static uint64_t stop(struct mst_plane *plane, const char *why, uint64_t now_ns)
+static uint64_t stop(struct mst_plane *plane, const char *why, bool for_good, uint64_t now_ns)
 {
-	mst_plane_stop(plane, why, now_ns);
+	mst_plane_stop(plane, why, for_good, now_ns);
 	return now_ns + STOP_GRACE_NS;
 }
 
@@ -233,6 +239,8 @@ static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *c
 /* The exit status of a job that has failed. */
 static int failed(const struct mst_plane *plane, const struct mst_server_options *o)
 {
+	if (mst_plane_goes_on_elsewhere(plane))
+		return MST_EXIT_AGAIN;
 	if (!mst_plane_was_refused(plane))
 		return MST_EXIT_FAILED;
 	if (credentials != NULL)
@@ -240,6 +248,11 @@ static int failed(const struct mst_plane *plane, const struct mst_server_options
 			  "--tls-cert and --tls-key have to fit those of its leader",
 			  o->tls.cert);
 	return MST_EXIT_USAGE;
+}
+
+static int by_signal(int signo)
+{
+	return MST_EXIT_BY_SIGNAL + (signo == BY_RUN ? SIGTERM : signo);
 }
 
 /* The exit status of a server whose job is over, well (1), or not (-1); 0: the job is not over. */
@@ -251,7 +264,7 @@ static int conclude(const struct mst_plane *plane, const struct mst_server_optio
 	struct mst_reason missing;
 
 	if (signo != 0)
-		status = MST_EXIT_BY_SIGNAL + (signo == BY_RUN ? SIGTERM : signo);
+		status = by_signal(signo);
 	else if (over < 0)
 		status = failed(plane, o);
 	else if (over > 0)
@@ -281,7 +294,7 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 			else
 				mst_error("%s", why.text);
 			mst_notifier_stopping(notifier, why.text);
-			stop_by = stop(plane, why.text, now_ns);
+			stop_by = stop(plane, why.text, is_by_run(signo), now_ns);
 		}
 		if (is_stopped(plane, o, stop_by, now_ns))
 			break;
@@ -294,7 +307,7 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 		if (stop_by == MST_NEVER &&
 		    !has_worker_threads(plane, cpus, &worker_threads, &why)) {
 			mst_error("%s", why.text);
-			stop_by = stop(plane, why.text, now_ns);
+			stop_by = stop(plane, why.text, true, now_ns);
 		}
 		mst_notifier_step(notifier, worker_threads, now_ns);
 		mst_plane_wait(plane, mst_plane_nap(plane));
@@ -379,6 +392,19 @@ static void tell_access(const struct mst_server_options *o, enum mst_access acce
 			 o->join);
 }
 
+/* Workers wait for other servers only after they have given one up. */
+static void tell_server_patience(const struct mst_server_options *o)
+{
+	uint64_t lease_ns = mst_server_options_server_lease(o);
+
+	if (o->join == NULL && mst_server_options_goes_on(o) && o->server_patience_ns < lease_ns)
+		mst_warn("--server-patience %.3g s is shorter than --server-lease %.3g s: a server "
+			 "that falls silent is given up so late that nobody waits for another one; "
+			 "give a longer --server-patience, or a shorter --server-lease",
+			 (double)o->server_patience_ns / (double)MST_SECOND,
+			 (double)lease_ns / (double)MST_SECOND);
+}
+
 /* A follower knows it when its leader has said it. */
 static void tell_privacy(const struct mst_server_options *o, const struct mst_networks *n)
 {
@@ -409,6 +435,7 @@ static void tell_begin(const struct mst_server_options *o, const struct mst_plan
 	tell_access(o, cfg->access);
 	tell_rights(cfg->access);
 	tell_checkpoints(o);
+	tell_server_patience(o);
 	tell_privacy(o, mst_plane_networks(the_plane));
 	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
 	mst_notifier_ready(notifier, status);
@@ -432,6 +459,12 @@ static void wake_plane(void *ctx)
 	mst_plane_wake(the_plane);
 }
 
+static bool has_stopped(void *ctx)
+{
+	(void)ctx;
+	return atomic_load_explicit(&stop_signal, memory_order_relaxed) != 0;
+}
+
 /* Nobody else writes to the directory from now on, and the plane may look for a checkpoint there.
  * Return: 0 or -errno. */
 static int start_archive(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
@@ -439,6 +472,9 @@ static int start_archive(const struct mst_server_options *o, struct mst_plane_cf
 {
 	struct mst_archive_files_cfg files = { .dir = o->state,
 					       .leads = o->join == NULL,
+					       .waits = mst_server_options_goes_on(o),
+					       .wait_ns = o->join_timeout_ns,
+					       .is_stopped = has_stopped,
 					       .silence_ns = DISK_SILENCE_NS,
 					       .wake = wake_plane };
 
@@ -449,6 +485,14 @@ static int start_archive(const struct mst_server_options *o, struct mst_plane_cf
 	if (rc == 0)
 		cfg->archive = mst_archive_files_archive(*archive);
 	return rc;
+}
+
+/* Return: the exit status of a server that could not start. */
+static int not_started(void)
+{
+	int signo = atomic_load_explicit(&stop_signal, memory_order_relaxed);
+
+	return signo != 0 ? by_signal(signo) : MST_EXIT_FAILED;
 }
 
 /* @writer: NULL, or gets the thread that writes the recording. A port that is taken is found before
@@ -475,6 +519,7 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 		rc = mst_recording_writer_start(o->record, cfg->recording, writer, &why);
 	if (rc != 0) {
 		mst_error("%s", why.text);
+		status = not_started();
 	} else {
 		tell_begin(o, cfg, &notifier);
 		status = serve(the_plane, o, cpus, &notifier);

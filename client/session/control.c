@@ -87,6 +87,8 @@ int mst_control_ending(int code)
 {
 	bool call_again = code == -ETIMEDOUT || code == -EINTR || code == -EAGAIN;
 
+	if (code == MST_AGAIN) /* no word of muster.h */
+		return -ENOTCONN;
 	return code < 0 && code >= -ERRNO_MAX && !call_again ? code : -EPROTO;
 }
 

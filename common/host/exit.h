@@ -24,6 +24,9 @@
 	  "done, but something that was asked for is missing: the last checkpoint, rows of the " \
 	  "recording, a file of figures, or what was to be printed; a line on standard error " \
 	  "says what") \
+	F(AGAIN, 75, "75", \
+	  "another server of the job is lost, and with it what this one did: the job goes on " \
+	  "when servers are started again (--server-patience)") \
 	F(BY_SIGNAL, 128, "128+n", "ended by signal n")
 
 /* clang-format on */

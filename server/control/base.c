@@ -70,7 +70,7 @@ void mst_base_stop(struct mst_base *b, const char *why, uint64_t now_ns)
 {
 	b->job.stopped = true;
 	if (mst_job_end(&b->job, MST_JOB_FAILS, why, now_ns))
-		b->job.error = -ENOTCONN;
+		b->job.error = mst_job_stop_word(&b->job);
 	for (uint32_t i = 0; i < b->sessions.max; i++) {
 		const struct mst_pending_session *p = &b->sessions.row[i];
 		if (p->state != MST_PENDING_FREE && p->state != MST_PENDING_LENT)

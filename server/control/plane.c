@@ -177,8 +177,9 @@ uint64_t mst_plane_nap(const struct mst_plane *p)
 
 /* ---- the end of the job ---- */
 
-void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns)
+void mst_plane_stop(struct mst_plane *p, const char *why, bool for_good, uint64_t now_ns)
 {
+	p->base.job.for_good = for_good;
 	p->role->stop(&p->as, why, now_ns);
 }
 
@@ -210,6 +211,11 @@ int mst_plane_over(const struct mst_plane *p)
 	if (!mst_job_is_over(&p->base.job) || !p->role->is_over(&p->as))
 		return 0;
 	return p->base.job.state == MST_JOB_FINISHED ? 1 : -1;
+}
+
+bool mst_plane_goes_on_elsewhere(const struct mst_plane *p)
+{
+	return mst_job_goes_on_elsewhere(&p->base.job);
 }
 
 bool mst_plane_was_refused(const struct mst_plane *p)

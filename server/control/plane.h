@@ -76,8 +76,9 @@ bool mst_plane_is_vacant(const struct mst_plane *p);
 void mst_plane_vacate(struct mst_plane *p);
 
 /* Ends everything. A leader tells its workers and followers @why; a follower tells its leader,
- * which tells all others. */
-void mst_plane_stop(struct mst_plane *p, const char *why, uint64_t now_ns);
+ * which tells all others. @for_good: also where lost servers are replaced, none takes the place of
+ * this one, and workers are not to wait for it. */
+void mst_plane_stop(struct mst_plane *p, const char *why, bool for_good, uint64_t now_ns);
 
 /* Is a checkpoint being written, or will the newest version be saved? */
 bool mst_plane_is_saving(const struct mst_plane *p);
@@ -94,6 +95,9 @@ bool mst_plane_is_missing(const struct mst_plane *p, struct mst_reason *out);
 /* Is the job over, and has everybody been told? 0: not yet; 1: it has finished; -1: it has
  * failed. */
 int mst_plane_over(const struct mst_plane *p);
+/* Is the job over here because another server is lost, or this one stood still, and does it go on
+ * when servers are started again? */
+bool mst_plane_goes_on_elsewhere(const struct mst_plane *p);
 /* At a follower: has its job failed because its leader did not let it in, or it did not believe its
  * leader? Then it was started with wrong certificates, or without any. */
 bool mst_plane_was_refused(const struct mst_plane *p);

@@ -51,7 +51,7 @@ static void give_up(struct mst_stopping *s, uint64_t now_ns)
 
 void mst_stopping_step(struct mst_stopping *s, uint64_t now_ns)
 {
-	struct mst_ledger_event ev = { .kind = MST_EV_STOP };
+	struct mst_ledger_event ev = { .kind = MST_EV_STOP, .for_good = s->base->job.for_good };
 
 	if (s->due && s->base->job.server != NULL)
 		s->due = !mst_requests_event(&s->base->job.requests, &ev);
@@ -90,7 +90,7 @@ void mst_stopping_finished(struct mst_stopping *s, const struct mst_notice *noti
 	s->until_ns = 0;
 	if (!lost) /* else there is nothing that could be saved */
 		mst_checkpointing_ended(&s->base->checkpointing, s->ended_at);
-	if (notice->finish.why == MST_FINISH_STOPPED)
+	if (notice->finish.why == MST_FINISH_STOPPED || notice->finish.why == MST_FINISH_CLOSED)
 		mst_finishing_stop(s->leading, s->why.text, now_ns);
 	else
 		mst_finishing_end(s->leading, notice, now_ns);

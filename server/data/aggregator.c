@@ -496,7 +496,7 @@ static void tell_verdict(struct mst_aggregator *a, struct mst_session *session,
  * using a result knows whether it was sound. */
 static void evict(struct mst_aggregator *a, struct mst_session *session, enum mst_evict_why why)
 {
-	int error = why == MST_EVICT_LEFT ? -ENOTCONN : mst_evict_error(why);
+	int error = why == MST_EVICT_LEFT ? -ENOTCONN : mst_evict_word(why, a->cfg.goes_on);
 	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = error };
 
 	if (a->finished.state == MST_SESSION_ENDED)
@@ -522,7 +522,7 @@ static void finish(struct mst_aggregator *a, const struct mst_decision *d)
 	bool failed = mst_finish_failed(d->finish.why);
 
 	a->finished.state = failed ? MST_SESSION_ENDED : MST_SESSION_FINISHED;
-	a->finished.error = mst_finish_error(d->finish.why);
+	a->finished.error = mst_finish_word(d->finish.why, a->cfg.goes_on);
 	a->finished.version = d->finish.version;
 	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
 		if (a->session[rank] != NULL && !a->cfg.follower)

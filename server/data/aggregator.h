@@ -38,7 +38,9 @@ struct mst_aggregator_cfg {
 	bool checks;           /* a contribution's checksum is compared with that in its header */
 	bool averages;         /* a moving average of the parameters is kept */
 	bool distances;        /* each commit is compared with the version that COMMIT names */
-	bool saves;            /* versions are saved: vectors that are kept have a second place */
+	/* Workers may come back from an end that is no fault of theirs: --server-patience. */
+	bool goes_on;
+	bool saves; /* versions are saved: vectors that are kept have a second place */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */
 	uint32_t workers, slots;

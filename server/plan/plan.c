@@ -170,6 +170,13 @@ static struct mst_optimizer optimizer_of(const struct mst_terms *terms, uint32_t
 					   : terms->optimizer;
 }
 
+/* Workers give a server up after its lease, from its last heartbeat on. */
+static uint64_t stands_ns(const struct mst_server_options *o)
+{
+	return mst_server_options_goes_on(o) ? mst_server_options_server_lease(o) - o->lease_ns / 2
+					     : 0;
+}
+
 static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 {
 	const struct mst_server_options *o = cfg->options;
@@ -194,6 +201,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.commits_max = o->commits,
 		.samples_max = o->samples,
 		.lease_ns = o->lease_ns,
+		.stands_ns = stands_ns(o),
 		.norm_limit = o->norm_limit,
 		.saves = cfg->terms->saves,
 	};
@@ -232,6 +240,7 @@ static struct mst_aggregator_cfg aggregator_cfg(const struct mst_plan_cfg *cfg,
 		.checks = o->checksum,
 		.averages = o->average > 0,
 		.distances = ledger->distance > 0,
+		.goes_on = mst_server_options_goes_on(o),
 		.saves = ledger->saves.wanted,
 		.chunk_elems = o->chunk / sizeof(float),
 		.group = o->group,
@@ -341,6 +350,7 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->lease_ns = o->lease_ns;
 	out->server_lease_ns = mst_server_options_server_lease(o);
 	out->patience_ns = o->patience_ns;
+	out->server_patience_ns = o->server_patience_ns;
 	mst_fabric_tell(&cfg->terms->fabric, &out->path);
 }
 
@@ -378,6 +388,7 @@ static struct mst_aggregator_cfg follower_cfg(const struct mst_plan_cfg *cfg,
 		.checks = p->checks != 0,
 		.averages = p->averages != 0,
 		.distances = p->distances != 0,
+		.goes_on = p->server_patience_ns != 0,
 		.saves = p->saves[0] != '\0',
 		.chunk_elems = cfg->options->chunk / sizeof(float),
 		.group = p->group,

@@ -92,7 +92,7 @@ static void *control_main(void *arg)
 		if (j->server == NULL && mst_plane_server(j->plane) != NULL)
 			start_data(j);
 		if (mst_now_ns() > stop_ns)
-			mst_plane_stop(j->plane, "it takes too long", mst_now_ns());
+			mst_plane_stop(j->plane, "it takes too long", false, mst_now_ns());
 		mst_plane_wait(j->plane, 20 * MST_MS);
 	}
 	atomic_store(&j->over, true);

@@ -238,7 +238,7 @@ static void stop_if_told(struct sim_server *s)
 		return;
 	s->stopped = true;
 	obs_server_stops(s->number);
-	mst_plane_stop(s->plane, s->stop, mst_now_ns());
+	mst_plane_stop(s->plane, s->stop, false, mst_now_ns());
 }
 
 /* As strangers cause it. It goes to the log alone: traces are to be read by people. */

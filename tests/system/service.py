@@ -7,6 +7,7 @@ usage: service.py CASE --musterd TRIP_MUSTERD --worker WORKER --unit MUSTERD@.SE
 """
 import os
 import pwd
+import re
 import resource
 import shutil
 import signal
@@ -212,10 +213,20 @@ def the_unit_is_confined(a):
     check(f"its exposure is below {EXPOSURE_MAX}: {last[0]}", done.returncode == 0)
 
 
+def the_unit_starts_a_server_again_whose_job_goes_on(a):
+    """It has ended because of another server, by the status that --help tells of."""
+    with open(a.unit) as f:
+        forced = re.search(r"^RestartForceExitStatus=(\d+)$", f.read(), re.M)
+    told = subprocess.run([a.musterd, "--help"], check=True, capture_output=True, text=True).stdout
+    row = re.search(rf"^ +{forced[1]} +(.*)$", told, re.M)
+    check(f"that is {forced[1]}: {row}", row is not None and "started again" in row[1])
+
+
 CASES = cases(it_tells_that_it_listens_lives_and_ends, it_beats_for_a_job_and_tells_of_its_end,
               a_data_thread_that_is_stuck_gets_no_beat,
               a_crash_leaves_no_core_dump_where_none_is_wanted, root_becomes_the_user_for_good,
-              only_root_can_become_another, the_unit_is_confined)
+              only_root_can_become_another, the_unit_is_confined,
+              the_unit_starts_a_server_again_whose_job_goes_on)
 # Under a sanitizer a crash is the sanitizer's, which leaves no core dump.
 main(CASES, "musterd", "worker", "unit", leave_out=[
     "a_crash_leaves_no_core_dump_where_none_is_wanted", "the_unit_is_confined",

@@ -6,13 +6,27 @@
 /* After connections were read, the clock runs on for this part of a lease. */
 #define FRESH_SHARE 4u
 
+/* If connections are read further apart than this, the process stood still. */
+#define STOOD_STILL_NS MST_SECOND
+/* For so many leases afterwards, peers find out what they missed. */
+#define STOOD_LEASES 2u
+
 /* The lease may change: a follower is told it with its appointment. */
 void mst_hearing_look(struct mst_hearing *h, uint64_t lease_ns, uint64_t now_ns)
 {
 	if (h->listening.looked_ns == 0)
 		mst_listening_start(&h->listening, 0, now_ns);
+	if (now_ns >= h->listening.heard_ns + STOOD_STILL_NS) {
+		h->stood_ns = now_ns - h->listening.heard_ns;
+		h->woke_ns = now_ns;
+	}
 	h->listening.fresh_ns = lease_ns / FRESH_SHARE;
 	(void)mst_listening_now(&h->listening, now_ns);
+}
+
+uint64_t mst_hearing_stood(const struct mst_hearing *h, uint64_t lease_ns, uint64_t now_ns)
+{
+	return now_ns - h->woke_ns <= STOOD_LEASES * lease_ns ? h->stood_ns : 0;
 }
 
 void mst_hearing_heard(struct mst_hearing *h, uint64_t now_ns)

@@ -19,6 +19,9 @@
 struct mst_hearing {
 	struct mst_listening listening; /* the clock: runs while connections are read */
 	uint64_t told_due_ns; /* when the ledger is next told that workers are listened to */
+	/* The last time that nobody was listened to for long, since the process stood still: for
+	 * how long, and when that was over; 0: never. */
+	uint64_t stood_ns, woke_ns;
 };
 
 /* Brings the clock to @now_ns, less the time in which connections were not read. Begins a step. */
@@ -28,6 +31,10 @@ void mst_hearing_heard(struct mst_hearing *h, uint64_t now_ns);
 /* At the leader: tells the ledger that workers are listened to, if that is due. */
 void mst_hearing_tell(struct mst_hearing *h, const struct mst_frontend *f, struct mst_requests *r,
 		      uint64_t lease_ns, uint64_t now_ns);
+
+/* If this process stood still shortly before @now_ns, so that its peers may have given it up: for
+ * how long; else 0. */
+uint64_t mst_hearing_stood(const struct mst_hearing *h, uint64_t lease_ns, uint64_t now_ns);
 
 /* What the clock shows. What is received now is heard at this time. */
 static inline uint64_t mst_hearing_now(const struct mst_hearing *h)

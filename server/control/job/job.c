@@ -59,7 +59,39 @@ void mst_job_fail(struct mst_job *j, int error, const char *why, uint64_t now_ns
 	if (!mst_job_end(j, MST_JOB_FAILS, why, now_ns))
 		return;
 	j->error = error;
-	mst_error("job \"%s\" has failed: %s", j->o->job, j->why.text);
+	mst_job_tell_failure(j);
+}
+
+void mst_job_tell_failure(const struct mst_job *j)
+{
+	if (mst_job_goes_on_elsewhere(j))
+		mst_error("job \"%s\" cannot go on with this server as it is: %s; workers wait "
+			  "%.3g s for other servers, or for this one, started again "
+			  "(--server-patience)",
+			  j->o->job, j->why.text,
+			  (double)j->o->server_patience_ns / (double)MST_SECOND);
+	else
+		mst_error("job \"%s\" has failed: %s", j->o->job, j->why.text);
+}
+
+int mst_job_finish_word(const struct mst_job *j, enum mst_finish_why why)
+{
+	return mst_finish_word(why, mst_server_options_goes_on(j->o));
+}
+
+int mst_job_evict_word(const struct mst_job *j, enum mst_evict_why why)
+{
+	return mst_evict_word(why, mst_server_options_goes_on(j->o));
+}
+
+int mst_job_stop_word(const struct mst_job *j)
+{
+	return mst_job_finish_word(j, j->for_good ? MST_FINISH_CLOSED : MST_FINISH_STOPPED);
+}
+
+int mst_job_over_word(const struct mst_job *j)
+{
+	return mst_job_goes_on_elsewhere(j) ? MST_AGAIN : -ESHUTDOWN;
 }
 
 void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)

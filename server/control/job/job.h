@@ -46,7 +46,8 @@ struct mst_job {
 	struct mst_reason why; /* why the job ended */
 	int error;             /* FAILED: the error that workers are told */
 	uint64_t ended_ns;
-	bool stopped; /* the user has stopped the server: sessions that end now are no loss */
+	bool stopped;  /* the user has stopped the server: sessions that end now are no loss */
+	bool for_good; /* stopped, and no other server takes its place */
 	struct mst_goal goal;          /* the version that it ends with, at the leader */
 	struct mst_reason asked;       /* why a worker asked for the end; "": none has */
 	struct mst_identity asked_by;  /* the worker that asked */
@@ -132,6 +133,21 @@ static inline uint32_t mst_job_servers(const struct mst_job *j)
 bool mst_job_end(struct mst_job *j, enum mst_job_event how, const char *why, uint64_t now_ns);
 /* Lets the job fail, if it has not ended before, and logs that. @error: what workers are told. */
 void mst_job_fail(struct mst_job *j, int error, const char *why, uint64_t now_ns);
+/* Logs that it has failed. */
+void mst_job_tell_failure(const struct mst_job *j);
+/* What workers are told if the job ends so, or a session; negative errno. */
+int mst_job_finish_word(const struct mst_job *j, enum mst_finish_why why);
+int mst_job_evict_word(const struct mst_job *j, enum mst_evict_why why);
+/* The same if this server is stopped. */
+int mst_job_stop_word(const struct mst_job *j);
+/* What whoever comes now is told, when the job is over. */
+int mst_job_over_word(const struct mst_job *j);
+/* Is it over here because of another server, or of a standstill of this one, and goes on? Then this
+ * server is to be started again. */
+static inline bool mst_job_goes_on_elsewhere(const struct mst_job *j)
+{
+	return j->state == MST_JOB_FAILED && j->error == MST_AGAIN;
+}
 /* Fills in the message that tells workers or followers how the job ended. */
 void mst_job_fill_end(const struct mst_job *j, struct mst_message *out);
 

@@ -239,7 +239,14 @@ void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, cons
 	case MST_FINISH_SPOILT:
 		mst_reason_set(out, "a version would not have been finite");
 		break;
+	case MST_FINISH_STOOD:
+		mst_reason_set(out,
+			       "workers have given this server up, so that fewer are left than "
+			       "the job needs; missing: rank %s",
+			       absent);
+		break;
 	case MST_FINISH_STOPPED:
+	case MST_FINISH_CLOSED:
 		mst_reason_set(out, "the server was told to end");
 		break;
 	case MST_FINISH_NO_START:

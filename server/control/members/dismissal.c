@@ -20,6 +20,8 @@ bool mst_dismissal_make(struct mst_dismissal *d, struct mst_conn *c, int error, 
 		mst_reason_set(&d->why, "it %s", what);
 		mst_reason_set(&reason, "rank %" PRIu32 " %s", c->who.rank, what);
 	}
+	if (error == -ENOTCONN) /* for the ledger it is lost */
+		error = mst_job_evict_word(&d->base->job, MST_EVICT_LOST);
 	mst_frontend_error(&d->base->front, c, error, reason.text, now_ns);
 	return true;
 }

@@ -145,6 +145,16 @@ static void why_finished(const struct mst_leading *l, const struct mst_notice *n
 		add_loss(j, finish, why);
 }
 
+/* A server that has stood still finds that others have given it up, and is the cause itself. */
+static void add_standstill(const struct mst_leading *l, struct mst_reason *why, uint64_t now_ns)
+{
+	uint64_t ns = mst_hearing_stood(&l->base->hearing, l->base->job.o->lease_ns, now_ns);
+
+	if (ns != 0)
+		mst_reason_add(why, "; before that this server stood still for %.3g s",
+			       (double)ns / (double)MST_SECOND);
+}
+
 static void tell_failure(struct mst_leading *l, struct mst_conn *c, uint64_t now_ns)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPIPE };
@@ -174,11 +184,13 @@ static void tell_end(struct mst_leading *l, uint64_t now_ns)
 void mst_finishing_end(struct mst_leading *l, const struct mst_notice *notice, uint64_t now_ns)
 {
 	bool failed = mst_finish_failed(notice->finish.why);
-	int error = mst_finish_error(notice->finish.why);
 	struct mst_job *j = &l->base->job;
+	int error = mst_job_finish_word(j, notice->finish.why);
 	struct mst_reason why;
 
 	why_finished(l, notice, &why);
+	if (error == MST_AGAIN)
+		add_standstill(l, &why, now_ns);
 	if (judge_goal(j, notice, &why)) {
 		failed = true;
 		error = -EHOSTDOWN;
@@ -188,7 +200,7 @@ void mst_finishing_end(struct mst_leading *l, const struct mst_notice *notice, u
 	j->error = error;
 	j->all_left = !failed && notice->finish.why == MST_FINISH_LEFT;
 	if (failed)
-		mst_error("job \"%s\" has failed: %s", j->o->job, j->why.text);
+		mst_job_tell_failure(j);
 	else
 		mst_info("job \"%s\" is finished at version %" PRIu64 ": %s", j->o->job,
 			 notice->finish.version, j->why.text);
@@ -199,11 +211,13 @@ void mst_finishing_stop(struct mst_leading *l, const char *why, uint64_t now_ns)
 {
 	struct mst_conn *c;
 
+	int error = mst_job_stop_word(&l->base->job);
+
 	mst_base_stop(l->base, why, now_ns);
 	for (uint32_t i = 0; (c = mst_frontend_next(&l->base->front, &i)) != NULL;) {
 		if (c->role == MST_CONN_WORKER || c->role == MST_CONN_JOINING) {
 			c->left = true; /* the server ends the session, so it is no loss */
-			mst_frontend_error(&l->base->front, c, -ENOTCONN, why, now_ns);
+			mst_frontend_error(&l->base->front, c, error, why, now_ns);
 		}
 	}
 }

@@ -150,8 +150,9 @@ void mst_followers_send_away(struct mst_followers *f, uint32_t server, uint64_t 
 	struct mst_conn *c = mst_followers_conn(f, server);
 
 	if (c != NULL)
-		mst_frontend_error(&f->base->front, c, -ENOTCONN, f->base->job.server_loss.text,
-				   now_ns);
+		mst_frontend_error(&f->base->front, c,
+				   mst_job_finish_word(&f->base->job, MST_FINISH_SERVER),
+				   f->base->job.server_loss.text, now_ns);
 }
 
 void mst_followers_given_up(struct mst_followers *f, const struct mst_notice *notice,

@@ -13,17 +13,17 @@
 #include "common/transport/called.h"
 #include "common/transport/hostport.h"
 #include "common/transport/origins.h"
+#include "server/control/job/appointment.h"
 #include "server/control/job/sentences.h"
 #include "server/control/members/token.h"
 
 /* How long one attempt to connect may take, and the pause before another link is asked for. */
 #define CONNECT_NS (500 * MST_MS)
 #define REDIAL_NS (50 * MST_MS)
+/* The pause before a leader that is about to end, or whatever comes after it, is asked again. */
+#define RETRY_NS (100 * MST_MS)
 /* So long this server waits in silence. */
 #define TELL_NS (5 * MST_SECOND)
-/* Longer than any lease that can be given as an option, and short enough that times do not
- * overflow. */
-#define SERVER_LEASE_MAX_NS (365 * UINT64_C(86400) * MST_SECOND)
 
 /* ---- states ---- */
 
@@ -35,12 +35,12 @@
 #define CUT_OFF MST_FOLLOWING_CUT_OFF
 
 static const int after[MST_FOLLOWING_STATES][MST_FOLLOWING_EVENTS] = {
-	/*              CONNECT APPOINT    LINK   CUT */
-	[SEEKS] = { ASKED, NEVER, NEVER, CUT_OFF },
-	[ASKED] = { NEVER, APPOINTED, NEVER, CUT_OFF },
-	[APPOINTED] = { NEVER, NEVER, READY, CUT_OFF },
-	[READY] = { NEVER, NEVER, READY, CUT_OFF },
-	[CUT_OFF] = { NEVER, NEVER, NEVER, CUT_OFF },
+	/*              CONNECT APPOINT    LINK   RETRY  CUT */
+	[SEEKS] = { ASKED, NEVER, NEVER, NEVER, CUT_OFF },
+	[ASKED] = { NEVER, APPOINTED, NEVER, SEEKS, CUT_OFF },
+	[APPOINTED] = { NEVER, NEVER, READY, NEVER, CUT_OFF },
+	[READY] = { NEVER, NEVER, READY, NEVER, CUT_OFF },
+	[CUT_OFF] = { NEVER, NEVER, NEVER, NEVER, CUT_OFF },
 };
 
 bool mst_following_enter(enum mst_following_state *state, enum mst_following_event event)
@@ -84,27 +84,46 @@ static bool takes_part(const struct mst_following *f)
 	return f->state == APPOINTED || f->state == READY;
 }
 
+static bool goes_on(const struct mst_following *f)
+{
+	return mst_server_options_goes_on(f->base->job.o);
+}
+
 /* The job may go on with others, so nothing is said of it but that this server has no part in it.
- * @why: a sentence. */
-static void stay_out(struct mst_following *f, const char *why, uint64_t now_ns)
+ * @error: MST_AGAIN: it may have one when it is started again. @why: a sentence. */
+static void stay_out(struct mst_following *f, int error, const char *why, uint64_t now_ns)
 {
 	if (!mst_job_end(&f->base->job, MST_JOB_FAILS, why, now_ns))
 		return;
-	f->base->job.error = -ENOTCONN;
+	f->base->job.error = error;
 	mst_error("this server takes no part in job \"%s\": %s", f->base->job.o->job,
 		  f->base->job.why.text);
 }
 
-/* There is no leader any more. For a server that had a part in the job, the job has failed. */
-static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
+/* There is no leader any more, or this server cannot be its follower. For a server that had a part
+ * in the job, the job has failed; or it goes on at other servers. */
+static void part(struct mst_following *f, int error, const char *why, uint64_t now_ns)
 {
 	bool took_part = takes_part(f);
 
 	(void)mst_following_enter(&f->state, MST_FOLLOWING_CUT);
 	if (took_part)
-		mst_job_fail(&f->base->job, -ENOTCONN, why, now_ns);
+		mst_job_fail(&f->base->job, error, why, now_ns);
 	else
-		stay_out(f, why, now_ns);
+		stay_out(f, error, why, now_ns);
+}
+
+/* There is no leader any more. */
+static void cut_off(struct mst_following *f, const char *why, uint64_t now_ns)
+{
+	struct mst_reason text;
+	uint64_t ns = mst_hearing_stood(&f->base->hearing, f->base->job.o->lease_ns, now_ns);
+
+	mst_reason_set(&text, "%s", why);
+	if (goes_on(f) && ns != 0)
+		mst_reason_add(&text, "; before that this server stood still for %.3g s",
+			       (double)ns / (double)MST_SECOND);
+	part(f, goes_on(f) ? MST_AGAIN : -ENOTCONN, text.text, now_ns);
 }
 
 /* ---- joining ---- */
@@ -127,7 +146,7 @@ static void say_serve(struct mst_following *f, struct mst_stream *stream, uint64
 	struct mst_message *m = mst_frontend_draft(&f->base->front, MST_MSG_SERVE);
 
 	if (c == NULL) {
-		cut_off(f, "no descriptors for the connection with the leader", now_ns);
+		part(f, -ENOTCONN, "no descriptors for the connection with the leader", now_ns);
 		return;
 	}
 	(void)mst_following_enter(&f->state, MST_FOLLOWING_CONNECT);
@@ -164,6 +183,12 @@ static void unanswered(const struct mst_following *f, int error, const struct ms
 			       mst_hostport_advice(f->base->job.o->join, error, &advice));
 }
 
+/* A host whose server is replaced may lose its name for a while. */
+static bool tries_again(const struct mst_following *f, int error)
+{
+	return error != -EINVAL && (error != -ENOENT || goes_on(f));
+}
+
 static void connect_leader(struct mst_following *f, uint64_t now_ns)
 {
 	const struct mst_server_options *o = f->base->job.o;
@@ -171,6 +196,8 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 	struct mst_reason why, cause;
 	struct mst_stream *stream;
 
+	if (now_ns < f->connect_ns)
+		return;
 	if (f->connect_until == 0) {
 		f->connect_until = mst_server_options_join_until(o, now_ns);
 		f->tell_ns = now_ns + TELL_NS;
@@ -184,14 +211,14 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 	if ((rc == -EACCES || rc == -EPROTO) && proof.why.text[0] != '\0') {
 		f->refused = true;
 		mst_reason_set(&why, "%s", proof.why.text);
-		cut_off(f, why.text, now_ns);
+		part(f, -ENOTCONN, why.text, now_ns);
 		return;
 	}
-	bool goes_on = rc != -EINVAL && rc != -ENOENT && now_ns < f->connect_until;
-	if (goes_on && !is_to_tell(f, now_ns))
+	bool tries = tries_again(f, rc) && now_ns < f->connect_until;
+	if (tries && !is_to_tell(f, now_ns))
 		return;
 	unanswered(f, rc, &proof.why, &cause);
-	if (goes_on) {
+	if (tries) {
 		mst_warn("no leader answers at %.100s, trying again: %s", o->join, cause.text);
 		return;
 	}
@@ -203,57 +230,6 @@ static void connect_leader(struct mst_following *f, uint64_t now_ns)
 }
 
 /* ---- the appointment ---- */
-
-/* What in the appointment is impossible; NULL: nothing. No leader of this release sends such
- * figures. */
-static const char *absurdity(const struct mst_appoint *p)
-{
-	if (p->index == 0 || p->index >= p->servers)
-		return "a place among servers that cannot be";
-	if (p->elems > MST_ELEMS_MAX || p->count == 0 || p->first > p->elems ||
-	    p->count > p->elems - p->first || p->first % MST_PART_ELEMS_MIN != 0 ||
-	    (p->first + p->count == p->elems) != (p->index + 1 == p->servers))
-		return "a part of the vector that cannot be";
-	if (p->workers == 0 || p->slots == 0 || p->buffers < 3 || p->buffers > UINT16_MAX ||
-	    p->group == 0 || p->group > MST_WORKERS_MAX || p->partials > MST_WORKERS_MAX ||
-	    p->entries < p->workers || p->entries > UINT32_MAX / 2)
-		return "figures of a job that cannot be";
-	if (!mst_table_is_sane(&p->table, p->elems))
-		return "a table of tensors that cannot be";
-	if (p->table.runs > 0 && p->owner == MUSTER_WORKERS_OWN)
-		return "scales of tensors that cannot be";
-	if (p->averages != 0 && p->owner == MUSTER_WORKERS_OWN)
-		return "an average of parameters that no server has";
-	if (p->distances != 0 && p->owner == MUSTER_WORKERS_OWN)
-		return "a distance of parameters that no server has";
-	if (!mst_path_is_sane(&p->path))
-		return "a timer or a partition key that cannot be";
-	if (p->lease_ns < MST_MS || p->address[0] == '\0')
-		return "no lease, or no listener";
-	if (p->server_lease_ns < p->lease_ns || p->server_lease_ns > SERVER_LEASE_MAX_NS)
-		return "a lease of servers that cannot be";
-	return NULL;
-}
-
-/* The leader may be of another release, with other optimisers. */
-static bool knows_optimizer(const struct mst_following *f, struct mst_reason *why)
-{
-	const struct mst_appoint *p = &f->appoint;
-	struct mst_optimizer optimizer;
-
-	int rc = mst_optimizer_take(p->optimizer, p->parameter, p->parameter_count, &optimizer,
-				    why);
-	if (rc == 0 && p->table.runs > 0 && !optimizer.row->scales)
-		mst_reason_set(why, "%s, for tensors with scales", optimizer.row->name);
-	else if (rc == 0)
-		return true;
-	mst_reason_set(
-		why,
-		"the leader at %.100s appoints with an optimiser that cannot be here: %.300s; "
-		"start servers of one release",
-		f->base->job.o->join, why->text);
-	return false;
-}
 
 /* From now on the figures of the appointment hold, whatever options this server was given. */
 static void take_options(struct mst_following *f)
@@ -268,6 +244,7 @@ static void take_options(struct mst_following *f)
 	f->options.lease_ns = p->lease_ns;
 	f->options.server_lease_ns = p->server_lease_ns;
 	f->options.patience_ns = p->patience_ns;
+	f->options.server_patience_ns = p->server_patience_ns;
 	f->options.job = f->appoint.job;
 	mst_fabric_follow(&f->base->job.terms.fabric, &p->path);
 	f->base->job.o = &f->options;
@@ -311,15 +288,10 @@ static bool dial(struct mst_following *f, const uint8_t *token)
 static int set_up(struct mst_following *f, struct mst_reason *why)
 {
 	const struct mst_appoint *p = &f->appoint;
-	const char *wrong = absurdity(p);
+	int rc = mst_appointment_check(p, f->base->job.o->join, why);
 
-	if (wrong != NULL) {
-		mst_reason_set(why, "the leader at %.100s appoints this server to %s",
-			       f->base->job.o->join, wrong);
-		return -EPROTO;
-	}
-	if (p->owner == MUSTER_SERVERS_OWN && !knows_optimizer(f, why))
-		return -EPROTO;
+	if (rc != 0)
+		return rc;
 	if (p->saves[0] != '\0' && !mst_server_options_saves(f->base->job.o)) {
 		mst_reason_set(
 			why,
@@ -329,7 +301,7 @@ static int set_up(struct mst_following *f, struct mst_reason *why)
 		return -EINVAL;
 	}
 	take_options(f);
-	int rc = take_networks(f, why);
+	rc = take_networks(f, why);
 	if (rc == 0)
 		rc = mst_base_tables(f->base, why);
 	if (rc == 0)
@@ -362,7 +334,7 @@ static void appointed(struct mst_following *f, struct mst_conn *c, uint64_t now_
 	if (rc == 0)
 		return;
 	mst_frontend_error(&f->base->front, c, rc, why.text, now_ns);
-	cut_off(f, why.text, now_ns);
+	part(f, -ENOTCONN, why.text, now_ns);
 }
 
 /* ---- what the leader says ---- */
@@ -394,7 +366,7 @@ void mst_following_accuse(struct mst_following *f, struct mst_conn *c, const cha
 
 	mst_reason_set(&why, "the leader sent %s", what);
 	mst_frontend_error(&f->base->front, c, -EPROTO, why.text, now_ns);
-	cut_off(f, why.text, now_ns);
+	part(f, -ENOTCONN, why.text, now_ns);
 }
 
 static void take_tensors(struct mst_following *f, struct mst_conn *c,
@@ -433,23 +405,56 @@ static bool take_state(struct mst_following *f, struct mst_conn *c,
 	return true;
 }
 
-/* The leader refuses this server, or its job fails before this server has a part in it. */
-static void sent_away(struct mst_following *f, const struct mst_error_message *error,
-		      uint64_t now_ns)
+/* May the leader that this server has asked be one that is about to end, so that the one after it
+ * takes this server? It may also not have seen yet that the server in this one's place is gone. */
+static bool may_be_old(const struct mst_following *f, int error)
 {
+	return error == MST_AGAIN ||
+	       (goes_on(f) && (error == -ESHUTDOWN || error == -ENOSPC || error == -ENOTCONN));
+}
+
+/* The leader that was asked is gone, or does not take this server now. From the time on that it
+ * had this server in its job, the next one is looked for as long as the first was.
+ * Return: false: that time is over. */
+static bool asks_again(struct mst_following *f, uint64_t now_ns)
+{
+	if (f->taken)
+		f->connect_until = 0;
+	if (f->connect_until != 0 && now_ns >= f->connect_until)
+		return false;
+	f->taken = false;
+	f->connect_ns = now_ns + RETRY_NS;
+	return mst_following_enter(&f->state, MST_FOLLOWING_RETRY);
+}
+
+/* The leader refuses this server, or its job fails before this server has a part in it. */
+static void sent_away(struct mst_following *f, struct mst_conn *c,
+		      const struct mst_error_message *error, uint64_t now_ns)
+{
+	bool old = may_be_old(f, error->code);
 	struct mst_reason why;
 
 	f->refused |= f->state == ASKED && error->code == -EACCES;
 	mst_reason_set(&why, "the leader at %.100s sends it away: %s", f->base->job.o->join,
 		       error->reason);
-	stay_out(f, why.text, now_ns);
+	if (!old || f->state != ASKED || !asks_again(f, now_ns)) {
+		stay_out(f, old ? MST_AGAIN : -ENOTCONN, why.text, now_ns);
+		return;
+	}
+	if (is_to_tell(f, now_ns))
+		mst_warn("%s; trying again", why.text);
+	mst_frontend_hang_up(&f->base->front, c);
 }
 
-/* The job ends as the leader says. The data side hears of it too, and lets go of its sessions. */
-static void ended(struct mst_following *f, enum mst_job_event how, const char *why, uint64_t now_ns)
+/* The job ends as the leader says. The data side hears of it too, and lets go of its sessions.
+ * @error: what workers are told; 0: nothing is wrong. */
+static void ended(struct mst_following *f, int error, const char *why, uint64_t now_ns)
 {
+	enum mst_job_event how = error != 0 ? MST_JOB_FAILS : MST_JOB_ENDS;
+
 	if (!mst_job_end(&f->base->job, how, why, now_ns))
 		return;
+	f->base->job.error = error;
 	if (how == MST_JOB_FAILS)
 		mst_error("the leader has ended the job: %s", f->base->job.why.text);
 	else
@@ -486,15 +491,17 @@ static bool leader_says(struct mst_following *f, struct mst_conn *c, const struc
 {
 	switch (msg->kind) {
 	case MST_MSG_HEARTBEAT:
+		f->taken = true;
 		return true;
 	case MST_MSG_FINISHED:
-		ended(f, MST_JOB_ENDS, msg->why, now_ns);
+		ended(f, 0, msg->why, now_ns);
 		return true;
 	case MST_MSG_ERROR:
 		if (takes_part(f))
-			ended(f, MST_JOB_FAILS, msg->error.reason, now_ns);
+			ended(f, msg->error.code != 0 ? msg->error.code : -EPROTO,
+			      msg->error.reason, now_ns);
 		else
-			sent_away(f, &msg->error, now_ns);
+			sent_away(f, c, &msg->error, now_ns);
 		return true;
 	case MST_MSG_APPOINT:
 		if (f->state != ASKED || mst_job_is_over(&f->base->job))
@@ -520,11 +527,18 @@ bool mst_following_message(struct mst_following *f, struct mst_conn *c,
 
 void mst_following_lost(struct mst_following *f, int error, const char *why, uint64_t now_ns)
 {
+	if (f->state == SEEKS)
+		return; /* it has been hung up on */
 	f->refused |= f->state == ASKED && error == -EACCES;
 	if (f->finish != MST_JOB_GATHERING)
-		ended(f, f->finish == MST_JOB_FAILED ? MST_JOB_FAILS : MST_JOB_ENDS,
-		      "the leader has ended it", now_ns);
-	cut_off(f, why, now_ns);
+		ended(f, f->finish_error, "the leader has ended it", now_ns);
+	if (f->state == ASKED && goes_on(f) && error == -ENOTCONN && asks_again(f, now_ns))
+		mst_info("the leader at %.100s has ended: looking for the next one",
+			 f->base->job.o->join);
+	else if (error == -ENOTCONN)
+		cut_off(f, why, now_ns);
+	else
+		part(f, -ENOTCONN, why, now_ns);
 }
 
 void mst_following_stop(struct mst_following *f, const char *why, uint64_t now_ns)
@@ -600,8 +614,8 @@ void mst_following_notice(struct mst_following *f, const struct mst_notice *noti
 		evicted(f, notice);
 		break;
 	case MST_NOTE_FINISHED: /* the leader also says so, and why, by its control connection */
-		f->finish = mst_finish_failed(notice->finish.why) ? MST_JOB_FAILED
-								  : MST_JOB_FINISHED;
+		f->finish_error = mst_job_finish_word(&f->base->job, notice->finish.why);
+		f->finish = f->finish_error != 0 ? MST_JOB_FAILED : MST_JOB_FINISHED;
 		break;
 	default:
 		break;

@@ -27,7 +27,8 @@ enum mst_following_state {
 enum mst_following_event {
 	MST_FOLLOWING_CONNECT,
 	MST_FOLLOWING_APPOINT,
-	MST_FOLLOWING_LINK, /* the server link is up, for the first time or again */
+	MST_FOLLOWING_LINK,  /* the server link is up, for the first time or again */
+	MST_FOLLOWING_RETRY, /* the leader that was asked is about to end, or has ended */
 	MST_FOLLOWING_CUT,
 	MST_FOLLOWING_EVENTS
 };
@@ -45,6 +46,8 @@ struct mst_following {
 	struct mst_server_options options;
 	struct mst_appoint appoint;
 	uint64_t connect_until; /* 0: not tried yet */
+	uint64_t connect_ns;    /* when it is tried next */
+	bool taken;             /* the leader has this server in its job: it sends heartbeats */
 	uint64_t tell_ns;    /* when the log says for whom this server waits; MST_NEVER: it has */
 	uint64_t heard_ns;   /* when the leader was last heard, by the clock of `hearing` */
 	uint64_t beat_ns;    /* when the next heartbeat is due */
@@ -55,8 +58,10 @@ struct mst_following {
 	/* One of the two ends did not let the other in, before the appointment: this server was
 	 * started with certificates that the leader does not believe, or the other way round. */
 	bool refused;
-	/* How the job ended, as the data side has reported; GATHERING: it has not. */
+	/* How the job ended, as the data side has reported; GATHERING: it has not. FAILED: what
+	 * workers are told. */
 	enum mst_job_state finish;
+	int finish_error;
 };
 
 /* Connects, sends heartbeats, asks for another link. To be called before connections are read. */

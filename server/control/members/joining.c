@@ -33,7 +33,7 @@ static int check_hello(const struct mst_job *j, const struct mst_hello *h, struc
 
 	if (mst_job_is_over(j)) {
 		mst_reason_set(why, "job \"%s\" is over: %s", job, j->why.text);
-		return -ESHUTDOWN;
+		return mst_job_over_word(j);
 	}
 	if (h->rank >= 0 && (uint32_t)h->rank >= j->o->workers) {
 		mst_sentence_refused(why, -ERANGE, h, j->o);
@@ -240,6 +240,8 @@ static void refuse_by_ledger(struct mst_joining *j, struct mst_conn *c, int erro
 	struct mst_reason why;
 
 	mst_sentence_refused(&why, error, &hello, j->base->job.o);
+	if (error == -ESHUTDOWN)
+		error = mst_job_over_word(&j->base->job);
 	refuse(j, c, error, why.text, now_ns);
 }
 

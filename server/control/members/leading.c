@@ -28,7 +28,7 @@ static int follower_place_for(const struct mst_leading *l, const struct mst_serv
 
 	if (mst_job_is_over(j)) {
 		mst_reason_set(why, "job \"%s\" is over: %s", j->o->job, j->why.text);
-		return -ESHUTDOWN;
+		return mst_job_over_word(j);
 	}
 	if (strcmp(serve->job, j->o->job) != 0) {
 		mst_reason_set(
@@ -85,7 +85,7 @@ bool mst_leading_serve(struct mst_leading *l, struct mst_conn *c, const struct m
 		       uint64_t now_ns)
 {
 	struct mst_reason why;
-	uint32_t server;
+	uint32_t server = 0;
 	int rc = follower_place_for(l, serve, &server, &why);
 
 	if (rc != 0) {

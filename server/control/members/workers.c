@@ -452,5 +452,6 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	if (c == NULL)
 		return;
 	c->left = true;
-	mst_frontend_error(&w->base->front, c, mst_evict_error(why), reason.text, now_ns);
+	mst_frontend_error(&w->base->front, c, mst_job_evict_word(&w->base->job, why), reason.text,
+			   now_ns);
 }

@@ -79,6 +79,9 @@ struct mst_ledger_cfg {
 	double samples_max;   /* the job ends there; 0: never */
 	double average;       /* decay of the moving average of the parameters; 0: there is none */
 	uint64_t lease_ns;
+	/* If workers have not been listened to for so long, they may have given this server up; 0:
+	 * that is not looked at. */
+	uint64_t stands_ns;
 	uint64_t join_until_ns; /* a job that has not started by then fails; MST_NEVER: no limit */
 	struct mst_saves saves;
 	/* A contribution is refused if its norm is above so many times the median (outliers.h); 0:

@@ -26,14 +26,31 @@ int mst_finish_error(enum mst_finish_why why)
 	case MST_FINISH_NO_START:
 		return -EINVAL;
 	case MST_FINISH_STOPPED:
+	case MST_FINISH_CLOSED:
 		return -ENOTCONN;
 	case MST_FINISH_JOIN_TIMEOUT:
 	case MST_FINISH_TOO_FEW:
 	case MST_FINISH_LOSS:
 	case MST_FINISH_SERVER:
 	case MST_FINISH_SPOILT:
+	case MST_FINISH_STOOD:
 		return -EHOSTDOWN;
 	default:
 		return 0;
 	}
+}
+
+int mst_evict_word(enum mst_evict_why why, bool goes_on)
+{
+	bool lost = why == MST_EVICT_LOST || why == MST_EVICT_LEASE || why == MST_EVICT_PATIENCE;
+
+	return goes_on && lost ? MST_AGAIN : mst_evict_error(why);
+}
+
+int mst_finish_word(enum mst_finish_why why, bool goes_on)
+{
+	bool of_server = why == MST_FINISH_SERVER || why == MST_FINISH_STOPPED ||
+			 why == MST_FINISH_STOOD;
+
+	return goes_on && of_server ? MST_AGAIN : mst_finish_error(why);
 }

@@ -96,6 +96,9 @@ enum mst_finish_why {
 	MST_FINISH_SERVER,       /* failed: a server is lost, and with it a part of every version */
 	MST_FINISH_SPOILT,       /* failed: a version had an infinite or NaN element */
 	MST_FINISH_STOPPED,      /* failed: the server was told to end */
+	MST_FINISH_CLOSED,       /* failed: the same, and no other server takes its place */
+	/* failed: this server stood still for so long that its workers gave it up */
+	MST_FINISH_STOOD,
 };
 /* Has the job failed? */
 static inline bool mst_finish_failed(enum mst_finish_why why)
@@ -106,6 +109,10 @@ static inline bool mst_finish_failed(enum mst_finish_why why)
 /* The error that a worker is told: a negative errno; 0 where nothing is wrong. */
 int mst_evict_error(enum mst_evict_why why);
 int mst_finish_error(enum mst_finish_why why);
+/* The same for a job that goes on at other servers (--server-patience), if @goes_on: MST_AGAIN
+ * where the worker may come back, to them or to this one. */
+int mst_evict_word(enum mst_evict_why why, bool goes_on);
+int mst_finish_word(enum mst_finish_why why, bool goes_on);
 
 struct mst_decision {
 	enum mst_decision_kind kind;

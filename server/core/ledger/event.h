@@ -169,6 +169,7 @@ struct mst_ledger_event {
 			uint64_t number;
 		} answered;
 		uint64_t heard_ns; /* HEARD: read from the same clock as now_ns */
+		bool for_good;     /* STOP: no other server takes the place of this one */
 		uint64_t seq;      /* LEAVE */
 		uint64_t goal;     /* GOAL: from 1 */
 		int error;         /* LOST: negative errno */

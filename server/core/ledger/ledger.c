@@ -299,7 +299,7 @@ void mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev, 
 	} else if (ev->kind == MST_EV_REDUCED) {
 		mst_reduce_reported(l, ev);
 	} else if (ev->kind == MST_EV_STOP) {
-		mst_life_stop(l);
+		mst_life_stop(l, ev->for_good);
 	} else if (ev->kind == MST_EV_SAVED) {
 		mst_save_reported(l, ev);
 	} else if (ev->kind == MST_EV_LEND) {

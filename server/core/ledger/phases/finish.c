@@ -42,8 +42,9 @@ void mst_life_goal(struct mst_ledger *l, const struct mst_member *m, uint64_t ve
 }
 
 /* A job that ends well already, and waits for no worker, does so. */
-void mst_life_stop(struct mst_ledger *l)
+void mst_life_stop(struct mst_ledger *l, bool for_good)
 {
+	l->for_good = for_good;
 	if (l->phase == MST_PHASE_ENDED || (l->end_due && !mst_step_gathers(l)))
 		return;
 	l->end_due = l->end_whole = true;
@@ -104,10 +105,29 @@ bool mst_life_finish_if_due(struct mst_ledger *l)
 	return true;
 }
 
+/* For so many leases after this server stood still, the loss of workers is laid to that. */
+#define STOOD_LEASES 2u
+
+static bool stood_still(const struct mst_ledger *l)
+{
+	return l->stood_ns != 0 &&
+	       l->listening.looked_ns - l->stood_ns <= STOOD_LEASES * l->cfg.lease_ns;
+}
+
+/* What others are told, where that is more than what decides how the job ends. */
+static enum mst_finish_why why_told(const struct mst_ledger *l)
+{
+	bool workers_lost = l->end_why == MST_FINISH_TOO_FEW || l->end_why == MST_FINISH_LOSS;
+
+	if (l->end_why == MST_FINISH_STOPPED && l->for_good)
+		return MST_FINISH_CLOSED;
+	return workers_lost && stood_still(l) ? MST_FINISH_STOOD : l->end_why;
+}
+
 void mst_life_tell_finish(struct mst_ledger *l)
 {
 	struct mst_decision *d = mst_decide(l, MST_DO_FINISH, NULL);
 
-	d->finish.why = l->end_why;
+	d->finish.why = why_told(l);
 	d->finish.version = l->store.newest;
 }

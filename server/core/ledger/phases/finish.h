@@ -11,8 +11,8 @@ void mst_life_end_whole(struct mst_ledger *l);
 /* @m wants the job to end with @version, which is not 0. */
 void mst_life_goal(struct mst_ledger *l, const struct mst_member *m, uint64_t version);
 /* The server is being stopped: the job ends with the newest version, as soon as that is made. A
- * step that lacks contributions is given up. */
-void mst_life_stop(struct mst_ledger *l);
+ * step that lacks contributions is given up. @for_good: no other server takes its place. */
+void mst_life_stop(struct mst_ledger *l, bool for_good);
 /* Lets the job fail. Nothing is committed any more, not even what the end of the job still waits
  * for. */
 void mst_life_fail(struct mst_ledger *l, enum mst_finish_why why);

@@ -17,6 +17,8 @@ void mst_timers_look(struct mst_ledger *l, uint64_t now_ns)
 {
 	if (l->listening.looked_ns == 0)
 		mst_listening_start(&l->listening, l->cfg.lease_ns / FRESH_SHARE, now_ns);
+	else if (l->cfg.stands_ns != 0 && now_ns >= l->listening.heard_ns + l->cfg.stands_ns)
+		l->stood_ns = now_ns;
 	l->now_ns = mst_listening_now(&l->listening, now_ns);
 }
 

@@ -117,6 +117,7 @@ struct mst_ledger {
 	/* While this is set, the open step is only committed if its rule is met: for a job that is
 	 * stopped, and for some time for a job that an operator ends. */
 	bool end_whole;
+	bool for_good; /* MST_FINISH_STOPPED: no other server takes the place of this one */
 	uint64_t end_whole_until; /* MST_FINISH_ASKED: when that time is over */
 	enum mst_finish_why end_why;
 	uint32_t resting; /* members that take part and rest */
@@ -175,6 +176,9 @@ struct mst_ledger {
 	/* All times of the ledger are of this clock. It stands still while the server does not
 	 * listen. */
 	struct mst_listening listening;
+	/* By the real clock: when it was last seen that nobody had been listened to for
+	 * cfg.stands_ns; 0: never. */
+	uint64_t stood_ns;
 	bool heard;      /* MST_EV_HEARD has come since the last tick: leases are to be judged */
 	uint64_t now_ns; /* of the event or tick being handled */
 	uint64_t lag_ns; /* mst_ledger_lag() */

@@ -223,7 +223,7 @@ static void a_stop_ends_all_without_room(void)
 	join(&caller[1], 1);
 	full = true;
 	for (int again = 0; again < 3; again++)
-		mst_plane_stop(plane, "it is enough", mst_now_ns());
+		mst_plane_stop(plane, "it is enough", false, mst_now_ns());
 	CU_ASSERT(hears_of(&caller[0], MST_MSG_ERROR));
 	full = false;
 	uint64_t end_ns = mst_now_ns() + LONG_NS;

@@ -55,6 +55,37 @@ static void the_jobs_end_is_the_leaders_to_tell(void)
 	}
 }
 
+static void go_on(struct mst_aggregator_cfg *cfg)
+{
+	cfg->goes_on = true;
+}
+
+/* All servers of a job use the same words, or a worker would believe whichever comes first. */
+static void workers_of_a_lost_server_may_come_back(void)
+{
+	struct mst_decision lost = { .kind = MST_DO_FINISH, .finish.why = MST_FINISH_SERVER };
+
+	for (int is_follower = 0; is_follower < 2; is_follower++) {
+		agg_adjust = go_on;
+		begin_follower(is_follower);
+		agg_decide(&lost);
+		agg_note_count = 0;
+		agg_evict(0);
+		const struct mst_lane_session *word = agg_written_at(
+			0, agg_cfg.layout.down_session[MST_SESSION_OF_WORKER]);
+		CU_ASSERT(word->state == MST_SESSION_ENDED && word->error == MST_AGAIN);
+		agg_end();
+	}
+	agg_adjust = go_on;
+	begin_follower(true);
+	agg_note_count = 0;
+	agg_evict(0);
+	const struct mst_lane_session *word = agg_written_at(
+		0, agg_cfg.layout.down_session[MST_SESSION_OF_WORKER]);
+	CU_ASSERT(word->state == MST_SESSION_ENDED && word->error == MST_AGAIN);
+	agg_end();
+}
+
 static void asks_alone_go_to_the_leader(void)
 {
 	begin_follower(true);
@@ -395,6 +426,7 @@ static void an_older_session_of_a_rank_ends_before_a_newer(void)
 static CU_TestInfo cases[] = {
 	{ "a follower's answer has no record", a_followers_answer_has_no_record },
 	{ "the job's end is the leader's to tell", the_jobs_end_is_the_leaders_to_tell },
+	{ "workers of a lost server may come back", workers_of_a_lost_server_may_come_back },
 	{ "asks alone go to the leader", asks_alone_go_to_the_leader },
 	{ "a second ask before the first is answered ends the session",
 	  a_second_ask_before_the_first_is_answered_ends_the_session },

@@ -69,6 +69,8 @@ static const char *const finish_name[] = {
 	[MST_FINISH_SERVER] = "server",
 	[MST_FINISH_SPOILT] = "spoilt",
 	[MST_FINISH_STOPPED] = "stopped",
+	[MST_FINISH_CLOSED] = "closed",
+	[MST_FINISH_STOOD] = "stood",
 };
 
 static const char *const verdict_name[] = {

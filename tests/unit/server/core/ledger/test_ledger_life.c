@@ -461,9 +461,28 @@ static void ends_have_an_error_where_something_is_wrong(void)
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_NO_START), -EINVAL);
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_TOO_FEW), -EHOSTDOWN);
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_LOSS), -EHOSTDOWN);
-	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_SPOILT; why++)
+	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_STOOD; why++)
 		CU_ASSERT_EQUAL(mst_finish_error((enum mst_finish_why)why) != 0,
 				mst_finish_failed((enum mst_finish_why)why));
+}
+
+/* Else a worker gives up for good what goes on without any fault of its own, or comes back for ever
+ * to where it is not wanted. */
+static void workers_may_come_back_from_what_is_no_fault_of_theirs(void)
+{
+	for (int why = MST_EVICT_LEFT; why <= MST_EVICT_TOO_LATE; why++) {
+		enum mst_evict_why e = (enum mst_evict_why)why;
+		bool lost = e == MST_EVICT_LOST || e == MST_EVICT_LEASE || e == MST_EVICT_PATIENCE;
+		CU_ASSERT_EQUAL(mst_evict_word(e, true), lost ? MST_AGAIN : mst_evict_error(e));
+		CU_ASSERT_EQUAL(mst_evict_word(e, false), mst_evict_error(e));
+	}
+	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_STOOD; why++) {
+		enum mst_finish_why f = (enum mst_finish_why)why;
+		bool again = f == MST_FINISH_SERVER || f == MST_FINISH_STOPPED ||
+			     f == MST_FINISH_STOOD;
+		CU_ASSERT_EQUAL(mst_finish_word(f, true), again ? MST_AGAIN : mst_finish_error(f));
+		CU_ASSERT_EQUAL(mst_finish_word(f, false), mst_finish_error(f));
+	}
 }
 
 /* Else: the last version is not finite, and everybody has been told that all is well. */
@@ -659,6 +678,8 @@ static CU_TestInfo cases[] = {
 	  a_version_to_end_with_may_be_given_before_the_start },
 	{ "ends have an error where something is wrong",
 	  ends_have_an_error_where_something_is_wrong },
+	{ "workers may come back from what is no fault of theirs",
+	  workers_may_come_back_from_what_is_no_fault_of_theirs },
 	{ "who is evicted is lost with one verdict for each contribution",
 	  who_is_evicted_is_lost_with_one_verdict_for_each_contribution },
 	{ "no eviction leaves fewer than min_workers", no_eviction_leaves_fewer_than_min_workers },

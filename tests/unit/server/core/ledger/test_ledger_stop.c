@@ -53,6 +53,21 @@ static void a_job_that_is_stopped_before_its_first_version_saves_nothing(void)
 	job_close(&j);
 }
 
+/* A worker that is told so waits for no other server. */
+static void a_server_that_nobody_replaces_says_so(void)
+{
+	struct mst_ledger_event ev = { .kind = MST_EV_STOP, .for_good = true };
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
+	struct ledger_job j;
+
+	job_born(&j, &cfg);
+	save_case_push(&j, 2);
+	job_event(&j, &ev);
+	CU_ASSERT_EQUAL(save_case_last(&j), 2);
+	CU_ASSERT_TRUE(job_finished(&j, MST_FINISH_CLOSED));
+	job_close(&j);
+}
+
 /* Workers hear of the end one after the other. Workers that have not heard of it yet must not go on
  * alone. */
 static void a_server_that_is_stopped_makes_no_version_of_fewer_workers(void)
@@ -259,6 +274,7 @@ static CU_TestInfo cases[] = {
 	  a_server_that_is_stopped_has_the_newest_version_saved },
 	{ "a job that is stopped before its first version saves nothing",
 	  a_job_that_is_stopped_before_its_first_version_saves_nothing },
+	{ "a server that nobody replaces says so", a_server_that_nobody_replaces_says_so },
 	{ "a server that is stopped makes no version of fewer workers",
 	  a_server_that_is_stopped_makes_no_version_of_fewer_workers },
 	{ "a server that is stopped while it saves saves the newest after that",

@@ -89,6 +89,38 @@ static void stall_of_deciding_evicts_nobody(void)
 	job_close(&j);
 }
 
+/* A worker is lost @later_ns after a standstill of @ns.
+ * Return: what the job fails for. */
+static enum mst_finish_why fails_after(uint64_t stands_ns, uint64_t ns, uint64_t later_ns)
+{
+	struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+	struct ledger_job j;
+
+	cfg.rule.min_workers = 2;
+	cfg.stands_ns = stands_ns;
+	job_born(&j, &cfg);
+	job_wait(&j, MST_SECOND, -1);
+	j.now_ns += ns;
+	job_heard(&j, j.now_ns);
+	job_wait(&j, later_ns, -1);
+	job_tell(&j, 1, MST_EV_LOST);
+	enum mst_finish_why why = job_last(&j, MST_DO_FINISH, -1)->finish.why;
+	job_close(&j);
+	return why;
+}
+
+/* Else workers that have stayed are told that the job has failed, while the others go on with the
+ * next server. */
+static void workers_that_are_gone_after_a_standstill_have_given_the_server_up(void)
+{
+	uint64_t stands_ns = 3 * JOB_LEASE_NS, soon_ns = JOB_LEASE_NS;
+
+	CU_ASSERT_EQUAL(fails_after(stands_ns, stands_ns, soon_ns), MST_FINISH_STOOD);
+	CU_ASSERT_EQUAL(fails_after(stands_ns, stands_ns / 2, soon_ns), MST_FINISH_TOO_FEW);
+	CU_ASSERT_EQUAL(fails_after(stands_ns, stands_ns, 3 * soon_ns), MST_FINISH_TOO_FEW);
+	CU_ASSERT_EQUAL(fails_after(0, stands_ns, soon_ns), MST_FINISH_TOO_FEW);
+}
+
 /* Heard, but not to its end: what is still unread may be of the one that seems silent. */
 static void lease_is_judged_only_against_what_was_read(void)
 {
@@ -540,6 +572,8 @@ static CU_TestInfo cases[] = {
 	{ "who has contributed least is who is waited for",
 	  who_has_contributed_least_is_who_is_waited_for },
 	{ "a server that slept evicts nobody", server_that_slept_evicts_nobody },
+	{ "workers that are gone after a standstill have given the server up",
+	  workers_that_are_gone_after_a_standstill_have_given_the_server_up },
 	{ "a stall of listening evicts nobody", stall_of_listening_evicts_nobody },
 	{ "a stall of deciding evicts nobody", stall_of_deciding_evicts_nobody },
 	{ "workers that slept with their server have time to beat",
