@@ -140,6 +140,7 @@ static bool fits_pace(const struct mst_worker *w, const struct mst_lane_record *
 static void take_record(struct mst_held *held, const struct mst_lane_record *r)
 {
 	held->weight = r->weight;
+	held->samples = r->samples;
 	held->lr_scale = r->lr_scale;
 	held->window = r->window;
 	held->until_asked = (r->flags & MST_RECORD_UNTIL_ASKED) != 0;
@@ -235,7 +236,7 @@ int mst_worker_took(struct mst_worker *w, uint64_t version)
 	w->held.where = MST_WHERE_NOWHERE;
 	w->held.taken = true;
 	w->held.share_count = 0;
-	w->held.weight = 0;
+	w->held.weight = w->held.samples = 0;
 	w->given = version;
 	if (version > w->held.newest)
 		w->held.newest = version;

@@ -64,6 +64,7 @@ struct mst_held {
 	enum mst_where where;
 	uint32_t buffer; /* IN_PLACE */
 	double weight, lr_scale;
+	double samples; /* in all versions up to this one; 0: the server has not said */
 	/* What the worker needs of the rule for the step that this version opens. */
 	uint32_t window;
 	bool until_asked; /* contributions grow until they are asked for */

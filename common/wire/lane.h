@@ -202,7 +202,8 @@ struct mst_lane_record {
 	uint32_t share_count;
 	uint32_t size;     /* MST_RECORD_SIZE */
 	uint32_t by_micro; /* not 0: every micro-batch is a contribution */
-	uint8_t reserved[32];
+	double samples;    /* in all versions up to this one */
+	uint8_t reserved[24];
 	struct mst_lane_share share[];
 };
 #define MST_RECORD_SIZE ((uint32_t)offsetof(struct mst_lane_record, reserved))

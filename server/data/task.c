@@ -242,6 +242,7 @@ static size_t record_encode(const struct mst_task *task, struct mst_lane_record 
 
 	*out = (struct mst_lane_record){
 		.version = task->answer.answer.version,
+		.samples = r->total,
 		.lr_scale = 1.0,
 		.alpha = pace->alpha,
 		.local_steps = pace->local_steps,

@@ -220,6 +220,7 @@ struct mst_entry {
 struct mst_record {
 	uint64_t version;
 	double samples; /* samples of all contributions */
+	double total;   /* the same in all versions up to this one */
 	double loss; /* mean over the samples of the contributions that gave one; NaN: none did */
 	double loss_samples;         /* these samples */
 	struct mst_lr_scale_of rate; /* what lr_scale is computed from */

@@ -43,6 +43,7 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 	r->entry_count = l->entry_count;
 	memcpy(r->entry, l->entry, l->entry_count * sizeof(*l->entry));
 	r->divisor = mst_divisor(&l->rule, record_shares(l, r));
+	r->total = mst_samples_add(l->samples_total, r->samples);
 	r->rate = (struct mst_lr_scale_of){
 		.linear = l->rule.linear,
 		.batch = l->rule.batch,
@@ -50,7 +51,7 @@ static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64
 		.contributions = l->rule.by_micro ? r->share_count : l->entry_count,
 		.workers = l->cfg.workers,
 		.counted = r->samples,
-		.samples = mst_samples_add(l->samples_total, r->samples),
+		.samples = r->total,
 		.distance = l->cfg.distance,
 		.lr = mst_optimizer_rate(&l->cfg.optimizer),
 	};
@@ -65,7 +66,7 @@ static void commit(struct mst_ledger *l, uint32_t buffer)
 	uint64_t version = l->store.newest;
 
 	record_fill(l, &l->record[buffer], version);
-	l->samples_total = mst_samples_add(l->samples_total, l->record[buffer].samples);
+	l->samples_total = l->record[buffer].total;
 	struct mst_decision *d = mst_decide(l, MST_DO_COMMIT, NULL);
 	d->commit.version = version;
 	d->commit.buffer = buffer;

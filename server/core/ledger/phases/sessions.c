@@ -122,6 +122,7 @@ void mst_life_begin(struct mst_ledger *l)
 	l->phase = MST_PHASE_RUNNING;
 	l->join_until = MST_NEVER;
 	l->record[buffer].version = l->store.first;
+	l->record[buffer].total = l->samples_total;
 	l->record[buffer].loss = (double)NAN;
 	l->record[buffer].divisor = 1.0f;
 	if (l->generation.number <= 1 || !l->has_start_state)

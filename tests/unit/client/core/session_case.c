@@ -96,6 +96,7 @@ int session_answer_of(const struct mst_lane_answer *a, uint32_t share_count, uin
 			SESSION_WORKERS * sizeof(struct mst_lane_share)];
 	struct mst_lane_record record = { .version = a->version,
 					  .weight = 32.0 * share_count,
+					  .samples = 64.0 * (double)a->version,
 					  .lr_scale = 0.5,
 					  .window = window,
 					  .share_count = share_count,

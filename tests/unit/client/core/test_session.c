@@ -377,6 +377,7 @@ static void the_set_comes_with_the_version(void)
 	CU_ASSERT_EQUAL(session_out.set[1].rank, 1);
 	CU_ASSERT_EQUAL(session_out.set[1].weight, 32);
 	CU_ASSERT_EQUAL(session_out.weight, 64);
+	CU_ASSERT_EQUAL(session_worker.held.samples, 64);
 	CU_ASSERT_EQUAL(session_out.orders.lr_scale, 0.5);
 	session_end();
 }

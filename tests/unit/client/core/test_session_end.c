@@ -93,7 +93,9 @@ static void one_that_has_taken_a_state_may_keep_that_version(void)
 
 	session_begin_working(&own);
 	mst_worker_pull(&session_worker, &session_asked);
+	session_worker.held.samples = 77;
 	CU_ASSERT_EQUAL(mst_worker_took(&session_worker, 5), 0);
+	CU_ASSERT_EQUAL(session_worker.held.samples, 0); /* no record says so */
 	CU_ASSERT_EQUAL(mst_worker_ended(&session_worker, 9), 0);
 	const struct mst_lane_answer keep = { session_worker.ask_number, 5, 9, MST_WHERE_KEEP, 1 };
 	CU_ASSERT_EQUAL(mst_worker_answered(&session_worker, 0, &keep, &before), 0);

@@ -58,9 +58,12 @@ struct mst_ledger_event agg_event[EVENTS];
 int agg_event_count, agg_over_count, agg_worked;
 static struct mst_lane_share share[AGG_RANKS];
 static bool started; /* START has been decided */
-static struct mst_record record = {
-	.version = 3, .scalar = { 1 }, .average = 0.5f, .share_count = AGG_RANKS, .share = share
-};
+static struct mst_record record = { .version = 3,
+				    .total = AGG_SAMPLES,
+				    .scalar = { 1 },
+				    .average = 0.5f,
+				    .share_count = AGG_RANKS,
+				    .share = share };
 
 static void take_event(void *ctx, const struct mst_ledger_event *ev)
 {

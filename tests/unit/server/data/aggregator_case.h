@@ -10,6 +10,7 @@
 #define AGG_RANKS 12u
 #define AGG_GROUP 4u
 #define AGG_CHUNK 1024u
+#define AGG_SAMPLES 1e6 /* in all versions */
 
 /* What was put, in order. */
 struct agg_note {

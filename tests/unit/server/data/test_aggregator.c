@@ -27,6 +27,7 @@ static void a_copied_answer_is_one_put_of_what_is_published(void)
 	CU_ASSERT(agg_note[1].put.notify && agg_note[1].answer.number == 4);
 	const struct mst_lane_record *r = agg_written_at(1, agg_cfg.layout.down_record);
 	CU_ASSERT(r->version == 3 && r->share_count == AGG_RANKS);
+	CU_ASSERT(r->samples == AGG_SAMPLES && r->size == MST_RECORD_SIZE);
 	agg_end();
 }
 

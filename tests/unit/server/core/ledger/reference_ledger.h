@@ -16,6 +16,7 @@ struct reference;
 /* Everything a version was made of. */
 struct reference_version {
 	double samples, loss, lr_scale;
+	double total; /* samples in all versions up to this one */
 	float divisor, rate;
 	/* What the rule of the step that it opens tells workers. */
 	uint32_t window;

@@ -249,6 +249,7 @@ static void settle_figures(struct reference *r, struct reference_step *step)
 		all.loss_samples += of.loss_samples;
 	}
 	made->samples = all.samples;
+	made->total = r->samples + all.samples;
 	made->loss = all.loss_samples > 0 ? all.loss / all.loss_samples : (double)NAN;
 	made->divisor = r->rule.divide ? (float)all.base : 1.0f;
 	if (!r->rule.by_micro)

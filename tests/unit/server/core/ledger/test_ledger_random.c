@@ -330,9 +330,11 @@ static void compare_record(struct random_run *h, const struct mst_decision *d)
 			 d->commit.version, (double)real->divisor, (double)want->divisor,
 			 (double)real->scalar[MST_SCALAR_RATE], (double)want->rate);
 	if (!same_double(real->loss, want->loss) || !same_double(real->samples, want->samples) ||
-	    !same_double(real->lr_scale, want->lr_scale))
-		complain(h, "version %" PRIu64 ": loss %g not %g, samples %g not %g",
-			 d->commit.version, real->loss, want->loss, real->samples, want->samples);
+	    !same_double(real->lr_scale, want->lr_scale) || !same_double(real->total, want->total))
+		complain(h,
+			 "version %" PRIu64 ": loss %g not %g, samples %g not %g, in all %g not %g",
+			 d->commit.version, real->loss, want->loss, real->samples, want->samples,
+			 real->total, want->total);
 	if (real->window != want->window || real->until_asked != want->until_asked ||
 	    real->by_micro != want->by_micro || real->pace.local_steps != want->pace.local_steps ||
 	    real->pace.push_every != want->pace.push_every ||

@@ -408,6 +408,7 @@ static void a_job_goes_on_with_the_version_after_its_checkpoint(void)
 	CU_ASSERT_EQUAL_FATAL(job_count(&j, MST_DO_START, -1), 1);
 	CU_ASSERT_EQUAL(job_last(&j, MST_DO_START, -1)->commit.version, 40);
 	CU_ASSERT_EQUAL(job_last(&j, MST_DO_RELEASE, 0)->answer.version, 40);
+	CU_ASSERT_EQUAL(mst_ledger_record_of(j.ledger, 40)->total, 640);
 	CU_ASSERT_EQUAL(j.worker[0].who.incarnation, 4);
 	CU_ASSERT_EQUAL(job_member(&j, 0).clock, 17);
 	CU_ASSERT_EQUAL(job_member(&j, 1).clock, 15);
@@ -415,6 +416,7 @@ static void a_job_goes_on_with_the_version_after_its_checkpoint(void)
 	job_push(&j, 1);
 	CU_ASSERT_EQUAL(job_version(&j), 41);
 	CU_ASSERT_EQUAL(mst_ledger_record_of(j.ledger, 41)->version, 41);
+	CU_ASSERT_EQUAL(mst_ledger_record_of(j.ledger, 41)->total, 642);
 	CU_ASSERT_EQUAL(save_case_count(&j), 0);
 	job_push(&j, 0);
 	job_push(&j, 1);
