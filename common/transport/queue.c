@@ -123,6 +123,7 @@ static uint32_t room(const struct mst_queue *q, uint32_t rail)
 	return r->sends - (uint32_t)(r->posted - r->completed);
 }
 
+/* On each rail. */
 static bool has_room_for_notice(const struct mst_queue *q)
 {
 	for (uint32_t i = 0; i < q->rail_count; i++)
@@ -256,11 +257,28 @@ static void add_notice(struct mst_queue *q, uint32_t rail, const struct mst_queu
 	pending->until[rail] = q->rail[rail].posted;
 }
 
+/* What follows on a rail is written after the word of that rail. Return: false: no room. */
+static bool add_word(struct mst_queue *q, struct mst_queue_entry *e)
+{
+	if (!has_room_for_notice(q))
+		return false;
+	for (uint32_t i = 0; i < q->rail_count; i++)
+		add(q, i,
+		    &(struct mst_queue_write){ .src = e->src,
+					       .bytes = e->bytes,
+					       .offset = e->offset + i * e->bytes,
+					       .region = e->region });
+	e->done = e->bytes;
+	return true;
+}
+
 /* Return: false: no room for all of it. */
 static bool add_entry(struct mst_queue *q, struct mst_queue_entry *e)
 {
 	struct mst_queue_pending nobody = { 0 }, *pending = &nobody;
 
+	if (e->every_rail)
+		return add_word(q, e);
 	if (is_tracked(e) && q->pending_tail - q->pending_head > q->pending_mask)
 		return false; /* ends that nobody has polled */
 	if (is_tracked(e))
@@ -400,8 +418,9 @@ static bool is_inside(const struct mst_queue *q, const struct mst_put *put)
 {
 	const struct mst_region *from = source_of(q, put);
 	size_t reach = q->link->outbound_bytes;
+	size_t bytes = put->every_rail ? put->bytes * q->rail_count : put->bytes;
 
-	if (put->offset > q->peer_bytes || put->bytes > q->peer_bytes - put->offset)
+	if (put->offset > q->peer_bytes || bytes > q->peer_bytes - put->offset)
 		return false;
 	if (put->region != NULL &&
 	    (put->region->target || !mst_region_has(put->region, put->src, put->bytes)))
@@ -419,11 +438,13 @@ int mst_queue_put(struct mst_queue *q, const struct mst_put *put)
 				     .src = put->src,
 				     .notify = put->notify,
 				     .signal = put->signal && from != NULL,
+				     .every_rail = put->every_rail,
 				     .lent = put->region != NULL && from != NULL,
 				     .imm = put->imm,
 				     .region = from,
 				     .cookie = put->cookie };
 
+	MST_ASSERT(!put->every_rail || (!put->notify && !put->signal && put->region == NULL));
 	if (!is_inside(q, put))
 		return -EINVAL;
 	if (q->state != MST_QUEUE_LIVE)

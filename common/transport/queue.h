@@ -27,7 +27,6 @@
 
 #include "common/transport/transport.h"
 
-#define MST_RAILS_MAX 8u
 #define MST_QUEUE_MESSAGE_MIN ((size_t)8) /* an aligned word is always in one piece */
 #define MST_QUEUE_REPORT_EVERY 16u        /* writes, of which one reports its completion */
 #define MST_QUEUE_SENDS_MIN 64u           /* what a rail has room for: a few lists at least */
@@ -82,7 +81,8 @@ struct mst_queue_entry {
 	size_t done; /* bytes that are posted */
 	uint32_t imm;
 	bool notify, signal;
-	bool lent; /* by the caller: the region is given back when this has completed */
+	bool every_rail; /* a word, of which each rail brings one */
+	bool lent;       /* by the caller: the region is given back when this has completed */
 	struct mst_region *region;
 	uint64_t cookie;
 };

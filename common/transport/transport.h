@@ -46,6 +46,7 @@
 #define MST_ADDRESS_LEN 1024u /* of a listener, or of those of several networks, with its NUL */
 #define MST_NETWORKS_MAX 3u
 #define MST_TOKEN_LEN 16u
+#define MST_RAILS_MAX 8u   /* that the data of a link are dealt over */
 #define MST_ANSWERS_MAX 4u /* callers of one listener that are answered at a time */
 
 struct mst_transport;
@@ -104,6 +105,9 @@ struct mst_link {
 	/* Connector: what the acceptor's net published, in place; NULL: nothing, or not mapped. */
 	const void *shared;
 	size_t shared_bytes;
+	/* What is put without `notify` may get into the inbound region of this end in another order
+	 * than it was put, so that nothing can be told from one word about the bytes after it. */
+	bool unordered;
 	struct mst_reason why; /* from MST_LOST on: what happened, to whom, and what to do */
 };
 
@@ -210,6 +214,11 @@ struct mst_put {
 	 * aligned in both memories, without `notify`. Of a link it is always the same place, to
 	 * which nothing else is put. The last such word is the one that stays. */
 	bool urgent;
+	/* A word of 8 bytes that nothing which is put after it overtakes: where a link has several
+	 * rails, rail i brings it to `offset` + 8 i, and 8 * MST_RAILS_MAX bytes there are for it.
+	 * A peer that finds the old word in all of these has nothing of what was put later, but for
+	 * one whose end is `unordered`. Aligned as `urgent`; neither `notify` nor `signal`. */
+	bool every_rail;
 	bool more;   /* another put to this link, or poll() of its net, follows at once */
 	bool signal; /* report MST_SENT with `cookie` if put() returns 0 */
 	uint64_t cookie;

@@ -119,6 +119,26 @@ static void urgent_word_is_there_at_a_later_arrival(void)
 	world_close(&w);
 }
 
+/* Of however many rails; the first brings it to where it is put. */
+static void word_of_every_rail_is_there_at_a_later_arrival(void)
+{
+	struct world w = world_of_one();
+	struct peer_command look = { .order = PEER_POLL, .count = 1, .timeout_ns = PEER_WAIT_NS };
+	struct peer_command check = { .order = PEER_CHECK, .offset = 64, .bytes = 8 };
+	_Alignas(8) uint8_t word[8];
+	struct mst_put put = { .offset = 64, .src = word, .bytes = 8, .every_rail = true };
+
+	for (uint32_t i = 0; i < 200; i++) {
+		pattern(word, 8, i);
+		CU_ASSERT_EQUAL(w.link[0]->ops->put(w.link[0], &put), 1);
+		CU_ASSERT_EQUAL(notify_with_credit(&w, 0, 0, i), 1);
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &look).count, 1);
+		check.seed = i;
+		CU_ASSERT_EQUAL(peer_do(w.peer[0], &check).rc, 0);
+	}
+	world_close(&w);
+}
+
 static void arrivals_keep_their_order(void)
 {
 	struct world w = world_of_one();
@@ -564,6 +584,8 @@ CU_TestInfo put_cases[] = {
 	{ "a large put arrives though nothing follows it",
 	  large_put_arrives_though_nothing_follows },
 	{ "an urgent word is there at a later arrival", urgent_word_is_there_at_a_later_arrival },
+	{ "a word of every rail is there at a later arrival",
+	  word_of_every_rail_is_there_at_a_later_arrival },
 	{ "arrivals come in the order of their puts", arrivals_keep_their_order },
 	{ "earlier puts are there at a later arrival", earlier_puts_are_there_at_a_later_arrival },
 	{ "a put from the remote mapping itself arrives", put_from_the_mapping_arrives },

@@ -150,6 +150,80 @@ static void what_is_put_to_one_place_goes_one_way(void)
 	mst_queue_fini(&q);
 }
 
+/* Where on its rail the one write is that begins there; -1: it is not there. */
+static int turn_of(uint32_t rail, size_t offset)
+{
+	int turn = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (way[i] == rail && written[i].offset == offset)
+			return turn;
+		turn += way[i] == rail;
+	}
+	return -1;
+}
+
+/* Whatever rail brings a byte that was put after the word has brought a word before. */
+static void a_word_of_every_rail_is_overtaken_by_nothing(void)
+{
+	uint64_t word = 0x1122334455667788;
+	struct mst_put before = put_at(message, 3 * message),
+		       after = put_at(4 * message, 9 * message);
+	struct mst_put put = { .offset = 64, .src = &word, .bytes = 8, .every_rail = true };
+	struct mst_queue q = queue_of(3, 64);
+
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &before), 0);
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 1);
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &after), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		int turn = turn_of(i, 64 + 8 * (size_t)i);
+		CU_ASSERT_EQUAL(turn, 1); /* each rail has one piece of what was put before */
+	}
+	for (uint32_t i = 0; i < count; i++) {
+		bool is_word = written[i].offset >= 64 && written[i].offset < 64 + 24;
+		CU_ASSERT(!is_word || memcmp(written[i].src, &word, 8) == 0);
+		CU_ASSERT(!is_word || (written[i].bytes == 8 && !written[i].notify));
+	}
+	CU_ASSERT_EQUAL(count, 3 + 3 + 9);
+	mst_queue_fini(&q);
+}
+
+static void a_word_of_every_rail_waits_for_all_of_them(void)
+{
+	uint64_t word = 7;
+	struct mst_put put = { .offset = 64, .src = &word, .bytes = 8, .every_rail = true };
+	struct mst_put on_second = put_at(message, 8), after = put_at(2 * message, 8);
+	struct mst_queue q = queue_of(2, 4);
+
+	for (int i = 0; i < 3; i++) /* one place is kept for credits */
+		CU_ASSERT_EQUAL(mst_queue_put(&q, &on_second), 0);
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 1);
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &after), 0);
+	CU_ASSERT_EQUAL(count, 3); /* though the first rail has room */
+	mst_queue_completed(&q, 1, 1);
+	mst_queue_flush(&q);
+	CU_ASSERT_EQUAL_FATAL(count, 6);
+	CU_ASSERT(turn_of(0, 64) == 0 && turn_of(1, 72) == 3);
+	CU_ASSERT_EQUAL(turn_of(0, 2 * message), 1);
+	mst_queue_fini(&q);
+}
+
+/* The words of all rails must be inside. */
+static void a_word_of_every_rail_has_room_for_all_of_them(void)
+{
+	uint64_t word = 7;
+	struct mst_put put = {
+		.offset = peer_bytes - 16, .src = &word, .bytes = 8, .every_rail = true
+	};
+	struct mst_queue q = queue_of(3, 64);
+
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), -EINVAL);
+	put.offset -= 8;
+	link_.outbound_bytes = peer_bytes;
+	CU_ASSERT_EQUAL(mst_queue_put(&q, &put), 1);
+	mst_queue_fini(&q);
+}
+
 static void a_small_put_carries_its_immediate(void)
 {
 	struct mst_queue q = queue_of(1, 64);
@@ -551,6 +625,12 @@ static void no_piece_goes_across_a_cut(void)
 static CU_TestInfo cases[] = {
 	{ "a large put is dealt over the rails", a_large_put_is_dealt_over_the_rails },
 	{ "what is put to one place goes one way", what_is_put_to_one_place_goes_one_way },
+	{ "a word of every rail is overtaken by nothing",
+	  a_word_of_every_rail_is_overtaken_by_nothing },
+	{ "a word of every rail waits for all of them",
+	  a_word_of_every_rail_waits_for_all_of_them },
+	{ "a word of every rail has room for all of them",
+	  a_word_of_every_rail_has_room_for_all_of_them },
 	{ "a small put carries its immediate", a_small_put_carries_its_immediate },
 	{ "an arrival is one when all rails brought it",
 	  an_arrival_is_one_when_all_rails_brought_it },

@@ -68,6 +68,7 @@ static void prepare_queue(struct mst_verbs_link *l, uint32_t rails)
 	q->message = MST_VERBS_MESSAGE;
 	q->word_at = mst_verbs_peer_tail(l) + MST_VERBS_CREDIT_AT;
 	q->ordered = !l->home->fabric.relaxed_ordering;
+	l->link.unordered = l->home->fabric.relaxed_ordering;
 	q->rail_count = rails;
 }
 
