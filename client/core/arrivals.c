@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Checks what servers tell a worker, and keeps it. All of it was written by a server and is checked
- * here, once: afterwards it can be trusted. A session that is over or has failed listens to nothing
- * any more.
+ * here, once: afterwards it can be trusted. A session that is over, lost or has failed listens to
+ * nothing any more.
  */
 #include <errno.h>
 #include <string.h>
@@ -10,9 +10,14 @@
 #include "client/core/worker_state.h"
 #include "common/base/assert.h"
 
-static bool is_deaf(const struct mst_worker *w)
+static bool has_ended(const struct mst_worker *w)
 {
 	return w->phase == MST_WORKER_OVER || w->phase == MST_WORKER_FAILED;
+}
+
+static bool is_deaf(const struct mst_worker *w)
+{
+	return has_ended(w) || w->adrift;
 }
 
 /* @set holds the servers that have said something so far; one more has said it. True: now all
@@ -53,13 +58,13 @@ int mst_worker_granted(struct mst_worker *w, uint32_t server, uint32_t slot, uin
 int mst_worker_judged(struct mst_worker *w, uint32_t server, uint32_t slot,
 		      const struct mst_lane_verdict *v)
 {
-	struct mst_ticket verdict = { .number = v->ticket, .counted_in = v->counted_in };
+	struct mst_ticket verdict = { .number = w->base + v->ticket, .counted_in = v->counted_in };
 
 	/* When the job has ended, every open ticket has been cancelled here already. For a push
 	 * that the server reads after that, it sends the same verdict once more. */
 	if (is_deaf(w) || w->last != MST_VERSION_NONE)
 		return 0;
-	if (server != 0 || slot >= w->cfg.slots || w->slot[slot].ticket != v->ticket ||
+	if (server != 0 || slot >= w->cfg.slots || w->slot[slot].ticket != verdict.number ||
 	    v->verdict > MUSTER_DAMAGED)
 		return -EPROTO;
 	verdict.verdict = (enum muster_verdict)v->verdict;
@@ -71,6 +76,8 @@ int mst_worker_judged(struct mst_worker *w, uint32_t server, uint32_t slot,
 static bool fits_order(const struct mst_worker *w, uint64_t version)
 {
 	if (w->held.version == MST_VERSION_NONE)
+		return true;
+	if (w->returned && !w->cfg.in_order) /* servers that are lost may have made newer ones */
 		return true;
 	if (w->cfg.in_order)
 		return version == w->held.version || version == w->held.version + 1;
@@ -137,11 +144,8 @@ static bool fits_pace(const struct mst_worker *w, const struct mst_lane_record *
 	       !(r->by_micro != 0 && (paced || r->flags != 0));
 }
 
-static void take_record(struct mst_held *held, const struct mst_lane_record *r)
+static void take_rule(struct mst_held *held, const struct mst_lane_record *r)
 {
-	held->weight = r->weight;
-	held->samples = r->samples;
-	held->lr_scale = r->lr_scale;
 	held->window = r->window;
 	held->until_asked = (r->flags & MST_RECORD_UNTIL_ASKED) != 0;
 	held->by_micro = r->by_micro != 0;
@@ -149,7 +153,16 @@ static void take_record(struct mst_held *held, const struct mst_lane_record *r)
 					.push_every = r->push_every,
 					.fetch_every = r->fetch_every,
 					.alpha = r->alpha };
+}
+
+static void take_record(struct mst_held *held, const struct mst_lane_record *r)
+{
+	held->weight = r->weight;
+	held->samples = r->samples;
+	held->lr_scale = r->lr_scale;
 	held->share_count = r->share_count;
+	held->taken = held->earlier = false;
+	take_rule(held, r);
 }
 
 static int read_record(struct mst_worker *w, uint64_t version)
@@ -170,12 +183,40 @@ static int read_record(struct mst_worker *w, uint64_t version)
 	return 0;
 }
 
+/* The worker keeps a version whose record these servers do not have. They may have one that tells
+ * the rule of the step. */
+static int read_rule(struct mst_worker *w, uint64_t version)
+{
+	struct mst_lane_record copy;
+
+	memcpy(&copy, w->record, sizeof(copy));
+	if (!mst_lane_record_trim(&copy) || copy.version != version)
+		return 0;
+	if (!fits_pace(w, &copy))
+		return -EPROTO;
+	take_rule(&w->held, &copy);
+	if (!w->held.taken)
+		mst_sets_keep(&w->sets, &w->held);
+	return 0;
+}
+
 /* The job has ended, and the servers have not kept what comes after the version that is held. They
  * do not keep its bytes, either. */
 static bool lacks_last(const struct mst_worker *w, const struct mst_lane_answer *a)
 {
 	return a->where == MST_WHERE_KEEP && a->newest > a->version && w->cfg.in_order &&
 	       w->last != MST_VERSION_NONE;
+}
+
+/* What a worker that has come back knew of later versions is void: so is, where servers own, that
+ * it has had a version of this number. */
+static void begin_anew(struct mst_worker *w, const struct mst_lane_answer *a)
+{
+	w->held.newest = a->newest;
+	if (w->cfg.in_order || a->where == MST_WHERE_KEEP)
+		return;
+	w->afresh = true;
+	(void)mst_sets_go_back(&w->sets, MST_VERSION_NONE);
 }
 
 /* All servers have answered. */
@@ -185,14 +226,16 @@ static int take_version(struct mst_worker *w)
 	bool keeps = a->where == MST_WHERE_KEEP;
 
 	w->answered = 0;
-	int rc = keeps && w->held.taken ? 0 : read_record(w, a->version);
+	if (w->returned)
+		begin_anew(w, a);
+	bool rule_only = keeps && (w->held.taken || w->held.earlier);
+	int rc = rule_only ? read_rule(w, a->version) : read_record(w, a->version);
 	if (rc != 0)
 		return rc;
 
 	if (!keeps) {
 		w->held.where = (enum mst_where)a->where;
 		w->held.buffer = a->buffer;
-		w->held.taken = false;
 	}
 	if (lacks_last(w, a)) {
 		w->incomplete = true;
@@ -202,6 +245,7 @@ static int take_version(struct mst_worker *w)
 	if (a->newest > w->held.newest)
 		w->held.newest = a->newest;
 	w->ask = MST_ASK_ANSWERED;
+	w->returned = false;
 	return 0;
 }
 
@@ -228,13 +272,18 @@ int mst_worker_took(struct mst_worker *w, uint64_t version)
 	bool has = w->held.version != MST_VERSION_NONE;
 
 	if (is_deaf(w) || w->ask != MST_ASK_OUT || w->answered != 0 ||
-	    version == MST_VERSION_NONE || (has && version < w->held.version))
+	    version == MST_VERSION_NONE || (has && version < w->held.version && !w->returned))
 		return -EPROTO;
+	if (w->returned) { /* the versions that it had may have been of another line */
+		(void)mst_sets_go_back(&w->sets, MST_VERSION_NONE);
+		w->held.newest = version;
+	}
 	if (w->phase == MST_WORKER_STARTING)
 		mst_worker_enter(w, MST_WORKER_WORKING);
 	w->held.version = version;
 	w->held.where = MST_WHERE_NOWHERE;
 	w->held.taken = true;
+	w->held.earlier = w->returned = false;
 	w->held.share_count = 0;
 	w->held.weight = w->held.samples = 0;
 	w->given = version;
@@ -249,7 +298,7 @@ int mst_worker_ended(struct mst_worker *w, uint64_t last)
 {
 	if (is_deaf(w) || w->last != MST_VERSION_NONE)
 		return 0;
-	if (w->held.version != MST_VERSION_NONE && last < w->held.version)
+	if (w->held.version != MST_VERSION_NONE && last < w->held.version && !w->returned)
 		return -EPROTO;
 	w->last = last;
 	mst_tickets_cancel_rest(&w->tickets);
@@ -259,7 +308,7 @@ int mst_worker_ended(struct mst_worker *w, uint64_t last)
 void mst_worker_fail(struct mst_worker *w, int error)
 {
 	MST_ASSERT(error < 0);
-	if (is_deaf(w))
+	if (has_ended(w))
 		return;
 	w->error = error;
 	mst_worker_enter(w, MST_WORKER_FAILED);

@@ -25,11 +25,14 @@ static unsigned misses_source(const struct mst_worker *w)
 unsigned mst_worker_misses(const struct mst_worker *w)
 {
 	bool answered = w->ask == MST_ASK_ANSWERED && (!w->renew || mst_worker_holds_next(w));
+	unsigned verdict = w->tickets.judged >= w->asking ? 0 : MST_MISSES_VERDICT;
 
+	if (w->adrift) /* what the session that is lost has brought is given out no more */
+		return MST_MISSES_ANSWER;
 	if (w->more) /* the rest of the verdicts; a slot comes back without an ask */
 		return has_slot(w) || w->last != MST_VERSION_NONE ? 0 : MST_MISSES_SLOT;
 	if (w->phase == MST_WORKER_STARTING)
-		return w->ask == MST_ASK_ANSWERED ? 0 : MST_MISSES_ANSWER;
+		return (w->ask == MST_ASK_ANSWERED ? 0 : MST_MISSES_ANSWER) | verdict;
 	if (w->last != MST_VERSION_NONE)
 		return (w->held.version == w->last || mst_worker_holds_next(w)
 				? 0
@@ -37,14 +40,14 @@ unsigned mst_worker_misses(const struct mst_worker *w)
 		       misses_source(w);
 	if (w->finishing && !mst_worker_holds_next(w))
 		return MST_MISSES_END;
-	return (answered ? 0 : MST_MISSES_ANSWER) |
-	       (w->tickets.judged >= w->asking ? 0 : MST_MISSES_VERDICT) |
-	       (has_slot(w) ? 0 : MST_MISSES_SLOT) | misses_source(w);
+	return (answered ? 0 : MST_MISSES_ANSWER) | verdict | (has_slot(w) ? 0 : MST_MISSES_SLOT) |
+	       misses_source(w);
 }
 
 bool mst_worker_awaits(const struct mst_worker *w)
 {
-	return w->ask != MST_ASK_NONE || w->renew || w->more || w->abandoned || w->finishing;
+	return w->ask != MST_ASK_NONE || w->renew || w->more || w->abandoned || w->finishing ||
+	       w->adrift || w->returned;
 }
 
 const struct mst_held *mst_worker_set_of(const struct mst_worker *w, uint64_t version)
@@ -73,7 +76,7 @@ static void give_version(struct mst_worker *w, struct muster_outcome *out)
 {
 	out->version = w->held.version;
 	out->newest = w->held.newest > out->version ? w->held.newest : out->version;
-	out->fresh = w->given != w->held.version;
+	out->fresh = w->given != w->held.version || w->afresh;
 	out->set = w->held.share;
 	out->set_len = w->held.share_count;
 	out->weight = w->held.weight;
@@ -86,6 +89,7 @@ static void give_version(struct mst_worker *w, struct muster_outcome *out)
 		.by_micro = w->held.by_micro,
 	};
 	w->given = w->held.version;
+	w->afresh = false;
 	if (w->ask == MST_ASK_ANSWERED)
 		w->ask = MST_ASK_NONE;
 }

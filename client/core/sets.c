@@ -93,3 +93,14 @@ const struct mst_held *mst_sets_find(const struct mst_sets *s, uint64_t version)
 	}
 	return NULL;
 }
+
+const struct mst_held *mst_sets_go_back(struct mst_sets *s, uint64_t version)
+{
+	for (uint32_t i = 0; i < s->count; i++) {
+		if (s->cell[i].version > version || version == MST_VERSION_NONE)
+			s->cell[i].version = MST_VERSION_NONE;
+		if (s->cell[i].version == version)
+			s->at = i;
+	}
+	return mst_sets_find(s, version);
+}

@@ -43,5 +43,8 @@ void mst_sets_keep(struct mst_sets *s, const struct mst_held *held);
 
 /* NULL: the ring does not have it. */
 const struct mst_held *mst_sets_find(const struct mst_sets *s, uint64_t version);
+/* Drops those after @version, which is the newest then; MST_VERSION_NONE: drops all. Return: as
+ * mst_sets_find(). */
+const struct mst_held *mst_sets_go_back(struct mst_sets *s, uint64_t version);
 
 #endif

@@ -9,9 +9,13 @@
 #include "common/base/assert.h"
 
 static const unsigned next_legal[] = {
-	[MST_WORKER_JOINED] = 1u << MST_WORKER_STARTING | 1u << MST_WORKER_FAILED,
-	[MST_WORKER_STARTING] = 1u << MST_WORKER_WORKING | 1u << MST_WORKER_FAILED,
-	[MST_WORKER_WORKING] = 1u << MST_WORKER_OVER | 1u << MST_WORKER_FAILED,
+	/* Back to JOINED: another session goes on in place of the one that is lost. */
+	[MST_WORKER_JOINED] = 1u << MST_WORKER_STARTING | 1u << MST_WORKER_FAILED |
+			      1u << MST_WORKER_JOINED,
+	[MST_WORKER_STARTING] = 1u << MST_WORKER_WORKING | 1u << MST_WORKER_FAILED |
+				1u << MST_WORKER_JOINED,
+	[MST_WORKER_WORKING] = 1u << MST_WORKER_OVER | 1u << MST_WORKER_FAILED |
+			       1u << MST_WORKER_JOINED,
 	[MST_WORKER_OVER] = 0,
 	[MST_WORKER_FAILED] = 0,
 };
@@ -129,8 +133,7 @@ bool mst_worker_released(const struct mst_worker *w, uint64_t ticket)
 
 /* ---- giving up ---- */
 
-/* Leaves the slot that was being filled in @state. */
-static void stop_filling(struct mst_worker *w, enum mst_grant_state state)
+void mst_worker_stop_filling(struct mst_worker *w, enum mst_grant_state state)
 {
 	if (w->filling >= 0)
 		w->slot[w->filling].state = state;
@@ -138,27 +141,33 @@ static void stop_filling(struct mst_worker *w, enum mst_grant_state state)
 	mst_ranges_clear(&w->ranges);
 }
 
-/* After the end of the job nobody reads a slot any more. So one that was sent in part is free,
- * too. */
+/* After the end of the job, and of the session, nobody reads a slot any more. So one that was sent
+ * in part is free, too. */
 int mst_worker_abandon(struct mst_worker *w)
 {
 	int slot = w->filling;
 
 	if (w->phase != MST_WORKER_WORKING)
 		return -1;
-	bool tell = slot >= 0 && w->slot[slot].posted && w->last == MST_VERSION_NONE;
-	stop_filling(w, tell ? MST_GRANT_SPENT : MST_GRANT_FREE);
+	bool tell = slot >= 0 && w->slot[slot].posted && !mst_worker_is_unheard(w);
+	mst_worker_stop_filling(w, tell ? MST_GRANT_SPENT : MST_GRANT_FREE);
 	w->abandoned = true;
 	return tell ? slot : -1;
 }
 
 /* ---- asking ---- */
 
+/* The ticket that was sent last in this session, or before it. */
+static uint64_t last_ticket(const struct mst_worker *w)
+{
+	return w->base + w->headers;
+}
+
 static struct mst_lane_ask send_ask(struct mst_worker *w)
 {
 	MST_ASSERT(w->ask != MST_ASK_OUT);
 	w->ask = MST_ASK_OUT;
-	w->asking = w->headers;
+	w->asking = last_ticket(w);
 	w->renew = false;
 	w->more = false;
 	return (struct mst_lane_ask){ .number = ++w->ask_number, .have = w->held.version };
@@ -181,11 +190,11 @@ static void ask_again(struct mst_worker *w, uint64_t ticket)
 
 bool mst_worker_pull(struct mst_worker *w, struct mst_lane_ask *ask)
 {
-	if (w->phase != MST_WORKER_WORKING)
+	if (w->phase != MST_WORKER_WORKING || w->adrift)
 		return false;
 	if (!may_ask(w)) {
-		if (w->headers > w->asking)
-			ask_again(w, w->headers);
+		if (last_ticket(w) > w->asking)
+			ask_again(w, last_ticket(w));
 		return false;
 	}
 	*ask = send_ask(w);
@@ -194,6 +203,8 @@ bool mst_worker_pull(struct mst_worker *w, struct mst_lane_ask *ask)
 
 bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask)
 {
+	if (w->phase != MST_WORKER_WORKING || w->adrift)
+		return false;
 	if (w->more || !mst_worker_misses_words(w) || !may_ask(w))
 		return false;
 	bool ended = w->last != MST_VERSION_NONE;
@@ -230,7 +241,7 @@ void mst_worker_squares(struct mst_worker *w, double squares)
 
 bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range *out)
 {
-	if (w->filling < 0 || is_outside(w) || w->last != MST_VERSION_NONE)
+	if (w->filling < 0 || is_outside(w) || mst_worker_is_unheard(w))
 		return false;
 	return mst_ranges_gap(&w->ranges, from, out);
 }
@@ -243,14 +254,22 @@ static uint32_t flags_of(const struct mst_worker *w, const struct muster_contrib
 	       (w->cfg.norms && !is_outside(w) ? MST_HEADER_NORM : 0);
 }
 
+/* These servers know the tickets of this session alone. */
+static uint32_t unheard_of(const struct mst_worker *w)
+{
+	uint32_t open = mst_tickets_open(&w->tickets);
+
+	return open < w->headers ? open : (uint32_t)w->headers;
+}
+
 /* A header without contents. It uses up its slot. */
 static struct mst_lane_header header_of(struct mst_worker *w, int slot, uint64_t number,
 					uint32_t unheard)
 {
 	w->slot[slot].ticket = number;
-	w->headers = number;
+	w->headers = number - w->base;
 	return (struct mst_lane_header){
-		.seq = number,
+		.seq = w->headers,
 		.epoch = w->slot[slot].epoch,
 		.tag = w->tag,
 		.slot = (uint16_t)slot,
@@ -266,12 +285,13 @@ int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 
 	if (slot < 0)
 		return slot;
-	uint32_t unheard = mst_tickets_open(&w->tickets);
+	uint32_t unheard = unheard_of(w);
 	*ticket = mst_tickets_issue(&w->tickets, w->tag);
 	w->slot[slot].lender = *ticket;
-	if (w->last != MST_VERSION_NONE) {
-		stop_filling(w, MST_GRANT_FREE);
-		mst_tickets_cancel_rest(&w->tickets);
+	if (mst_worker_is_unheard(w)) {
+		mst_worker_stop_filling(w, MST_GRANT_FREE);
+		if (w->last != MST_VERSION_NONE)
+			mst_tickets_cancel_rest(&w->tickets);
 		return 0;
 	}
 	*header = header_of(w, slot, *ticket, unheard);
@@ -281,22 +301,22 @@ int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 	header->norm = header->flags & MST_HEADER_NORM ? sqrt(w->squares) : 0;
 	if (!c->keep)
 		header->flags |= ask_with(w, *ticket, &header->ask);
-	stop_filling(w, MST_GRANT_SPENT);
+	mst_worker_stop_filling(w, MST_GRANT_SPENT);
 	return 1;
 }
 
 bool mst_worker_pass(struct mst_worker *w, struct mst_lane_header *header)
 {
-	int slot = w->last == MST_VERSION_NONE ? mst_worker_fill(w) : -1;
+	int slot = mst_worker_is_unheard(w) ? -1 : mst_worker_fill(w);
 
 	if (slot < 0)
 		return false;
-	uint32_t unheard = mst_tickets_open(&w->tickets);
+	uint32_t unheard = unheard_of(w);
 	uint64_t number = mst_tickets_issue_pass(&w->tickets);
 	w->slot[slot].passed = true;
 	*header = header_of(w, slot, number, unheard);
 	header->flags = MST_HEADER_PASS;
 	w->abandoned |= w->ranges.count > 0;
-	stop_filling(w, MST_GRANT_SPENT);
+	mst_worker_stop_filling(w, MST_GRANT_SPENT);
 	return true;
 }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * One worker's side of a session: what it has pushed, asked and been told, and so what it may do
- * and what a wait still misses. Pure: no clock, no transport, no allocation after init. The shell
- * hands in what arrives and sends what comes out.
+ * and what a wait still misses. Pure: no clock, no transport, no allocation while a session lasts.
+ * The shell hands in what arrives and sends what comes out.
  *
  * Several servers have a part of the vector each. Number 0 leads: verdicts, records and the job's
  * end are its word alone. A slot is granted, and an answer there, once all of them have said the
  * same.
+ *
+ * A worker whose session is lost, and may come back, is adrift: it fills and pushes on, and nothing
+ * of that is sent. Another session then goes on in its place, with the version that it was given
+ * and with the numbers of its tickets.
  *
  * Invariants: at most one ask is out; what a wait has handed out stays readable until the next
  * ask goes out; each ticket gets exactly one verdict, and they are handed out in the order of
@@ -73,6 +77,9 @@ struct mst_held {
 	uint32_t share_count;
 	struct muster_share *share; /* in the ring of sets */
 	bool taken; /* it came with the state of another worker: there is no record of it */
+	/* It is of an earlier session: these servers do not know its set, and tell of it no more
+	 * than the rule of the step that it opens. */
+	bool earlier;
 };
 
 struct mst_worker_cfg {
@@ -96,10 +103,15 @@ struct mst_worker {
 	uint64_t tag;             /* likewise */
 	double squares;           /* likewise: of its data that have been handed over, if told */
 	struct mst_tickets tickets;
+	uint64_t base;    /* the last ticket of earlier sessions: headers are numbered from there */
 	uint64_t headers; /* number of the last header sent: what LEAVE tells */
 	uint64_t asking;  /* newest ticket that was asked with or after: waited for until judged */
 	bool abandoned;   /* an abandoned contribution is still to be told of */
 	uint64_t refused; /* contributions that were not finite, since the last that counted */
+
+	bool adrift;   /* the session is lost, and the worker may come back */
+	bool returned; /* it has come back, and has neither answer nor state in this session */
+	bool afresh;   /* what that answer has brought no outcome has had, whatever its number */
 
 	enum mst_ask_state ask;
 	uint64_t ask_number;
@@ -124,6 +136,23 @@ struct mst_worker {
 int mst_worker_init(struct mst_worker *w, const struct mst_worker_cfg *cfg);
 void mst_worker_fini(struct mst_worker *w); /* of a zeroed struct too */
 
+/* The session is lost, and the worker may come back: from now on nothing is sent, and nothing that
+ * still arrives is looked at. Not after its end. */
+void mst_worker_go_adrift(struct mst_worker *w);
+/* Another session, with a vector of the same length, takes the place of the one that is lost, whose
+ * links have been freed. The worker is JOINED again, with all slots granted, and has the version of
+ * its last outcome; its place is NOWHERE, for no link has it. What was being filled is given up,
+ * and the next outcome says so. Before that outcome each open ticket needs its verdict:
+ * mst_tickets_counted(), mst_tickets_cancel_rest(). If the user has asked for the end of the job
+ * (`finishing`), the servers of this session have still to be told. Return: 0; -ENOMEM, and nothing
+ * has changed. */
+int mst_worker_go_on(struct mst_worker *w, const struct mst_worker_cfg *cfg);
+/* Has there been a first outcome, in this session or an earlier one? */
+static inline bool mst_worker_has_begun(const struct mst_worker *w)
+{
+	return w->given != MST_VERSION_NONE;
+}
+
 /* ---- what the user does ---- */
 
 /* JOINED: the START message is the first ask. */
@@ -140,8 +169,8 @@ int mst_worker_range(struct mst_worker *w, uint64_t first, uint64_t count);
 void mst_worker_squares(struct mst_worker *w, double squares);
 
 /* What is still to be handed over of the contribution being filled before its header goes, from
- * element @from on. False: nothing is left; or it is outside the window, or the job has ended, and
- * its data stay here. */
+ * element @from on. False: nothing is left; or it is outside the window, the job has ended, or the
+ * worker is adrift, and its data stay here. */
 bool mst_worker_rest(const struct mst_worker *w, uint64_t from, struct mst_range *out);
 
 /* A put of data of the contribution being filled is on its way, until mst_worker_sent(). */
@@ -157,15 +186,15 @@ void mst_worker_cut(struct mst_worker *w);
 /* Has all memory been given back that was lent to the push with this @ticket? 0: to any push. */
 bool mst_worker_released(const struct mst_worker *w, uint64_t ticket);
 
-/* Hands the contribution in. 1: *header is to be sent; 0: the job has ended, nothing is; -EAGAIN.
- * The weight must have been checked. @ticket: of this push. */
+/* Hands the contribution in. 1: *header is to be sent; 0: the job has ended, or the worker is
+ * adrift, and nothing is; -EAGAIN. The weight must have been checked. @ticket: of this push. */
 int mst_worker_push(struct mst_worker *w, const struct muster_contribution *c,
 		    struct mst_lane_header *header, uint64_t *ticket);
 
 /* Hands in nothing: the servers have asked for what is finished, and nothing is. Ranges that were
  * handed over of the contribution being filled are given up. A pass never asks: the caller may read
- * the result until it waits. Return: true: *header is to be sent; false: no slot is free, or the
- * job has ended. */
+ * the result until it waits. Return: true: *header is to be sent; false: no slot is free, the job
+ * has ended, or the worker is adrift. */
 bool mst_worker_pass(struct mst_worker *w, struct mst_lane_header *header);
 
 /* Gives the contribution being filled up. Return: the slot that ABANDON is to be sent for, because
@@ -194,7 +223,7 @@ static inline bool mst_worker_has_part(const struct mst_worker *w, uint32_t serv
 int mst_worker_ended(struct mst_worker *w, uint64_t last);
 /* Versions that this worker lacks are gone, so that the ask that is out has no answer. It has the
  * state of another worker now, of @version, and goes on from there. -EPROTO: no ask is out, or the
- * worker has a newer version. */
+ * worker has a newer version, and not from an earlier session. */
 int mst_worker_took(struct mst_worker *w, uint64_t version);
 /* The session has ended with an error. After the last outcome nothing is an error any more. */
 void mst_worker_fail(struct mst_worker *w, int error);

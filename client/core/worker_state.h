@@ -8,6 +8,15 @@
 /* The one place that changes the phase. */
 void mst_worker_enter(struct mst_worker *w, enum mst_worker_phase next);
 
+/* Leaves the slot that is being filled, if there is one, in @state. */
+void mst_worker_stop_filling(struct mst_worker *w, enum mst_grant_state state);
+
+/* Is what is handed in looked at by nobody? */
+static inline bool mst_worker_is_unheard(const struct mst_worker *w)
+{
+	return w->last != MST_VERSION_NONE || w->adrift;
+}
+
 /* Nothing is being filled. A slot that may be: it is granted, and no put reads what it held before.
  * -1: there is none. */
 static inline int mst_worker_find_fillable(const struct mst_worker *w)

@@ -120,7 +120,7 @@ struct mst_lane_lone_ask {
  * not look at what it does not know itself: so the protocol number stays when a member is added, at
  * the beginning of `reserved`. What there was when the number rose last, each sender must fill. */
 struct mst_lane_header {
-	uint64_t seq;   /* number of the header in this session, from 1; the ticket of muster.h */
+	uint64_t seq;   /* number of the header in this session, from 1 */
 	uint64_t epoch; /* of the grant it uses */
 	uint64_t tag;   /* version the contribution was computed on */
 	double weight;
@@ -157,7 +157,7 @@ struct mst_lane_grant {
 };
 
 struct mst_lane_verdict {
-	uint64_t ticket;
+	uint64_t ticket; /* seq of its header */
 	uint64_t counted_in;
 	uint32_t verdict; /* enum muster_verdict */
 	uint32_t pad;

@@ -201,6 +201,31 @@ static void what_is_there_stays_when_it_grows(void)
 	mst_sets_fini(&s);
 }
 
+static void what_is_dropped_gives_its_place(void)
+{
+	struct mst_sets s;
+
+	CU_ASSERT_EQUAL_FATAL(mst_sets_init(&s, &(struct mst_sets_figures){ 2, 3 }), 0);
+	for (uint64_t v = 1; v <= 5; v++)
+		put(&s, v);
+	const struct mst_held *newest = mst_sets_go_back(&s, 4);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(newest);
+	CU_ASSERT_PTR_NULL(mst_sets_find(&s, 5));
+	mst_sets_keep(
+		&s, &(struct mst_held){
+			    .version = 4, .window = 7, .share_count = 3, .share = newest->share });
+	put(&s, 6);
+	CU_ASSERT(keeps(&s, 3, 3) && keeps(&s, 4, 3) && keeps(&s, 6, 3));
+	CU_ASSERT_EQUAL(mst_sets_find(&s, 4)->window, 7);
+	CU_ASSERT_PTR_NULL(mst_sets_go_back(&s, 5)); /* that is not there */
+	CU_ASSERT_PTR_NULL(mst_sets_find(&s, 6));
+	CU_ASSERT_PTR_NULL(mst_sets_go_back(&s, MST_VERSION_NONE));
+	CU_ASSERT_PTR_NULL(mst_sets_find(&s, 4));
+	put(&s, 1);
+	CU_ASSERT(keeps(&s, 1, 3));
+	mst_sets_fini(&s);
+}
+
 static void nothing_is_allocated_for_less(void)
 {
 	struct mst_sets s;
@@ -226,6 +251,7 @@ static CU_TestInfo cases[] = {
 	{ "a record that is refused changes none", a_record_that_is_refused_changes_none },
 	{ "a state of another worker brings none", a_state_of_another_brings_none },
 	{ "what is there stays when it grows", what_is_there_stays_when_it_grows },
+	{ "what is dropped gives its place", what_is_dropped_gives_its_place },
 	{ "nothing is allocated for less", nothing_is_allocated_for_less },
 	CU_TEST_INFO_NULL,
 };
