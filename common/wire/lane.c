@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "muster/muster.h"
 
 #define LINE 64u
 #define PAGE 4096u
@@ -79,6 +80,7 @@ static void down_layout(uint32_t workers, struct mst_lane_layout *out)
 	for (uint32_t i = 0; i < MST_SESSION_WORDS; i++)
 		out->down_session[i] = place(&end, sizeof(struct mst_lane_session), LINE);
 	out->down_hint = place(&end, sizeof(uint64_t), LINE);
+	out->down_mark = place(&end, MST_MARK_WORDS * sizeof(uint64_t), LINE);
 	for (uint32_t i = out->slots; i-- > 0;) {
 		out->down_verdict[i] = place(&end, sizeof(struct mst_lane_verdict), LINE);
 		out->down_grant[i] = place(&end, sizeof(struct mst_lane_grant), LINE);
@@ -129,6 +131,21 @@ size_t mst_lane_gradient(const struct mst_lane_layout *l, uint32_t slot, uint32_
 		return l->up_gradient[slot];
 	return l->up_gradient[slot] + (size_t)(rank * COLOUR_STEP % COLOURS) * LINE +
 	       rank % BANKS * bank_step(l);
+}
+
+/* ---- marks ---- */
+
+bool mst_lane_marks(uint32_t owner, uint64_t server_patience_ns)
+{
+	return owner == MUSTER_WORKERS_OWN && server_patience_ns > 0;
+}
+
+size_t mst_lane_marks_bytes(uint32_t buffers)
+{
+	size_t end = 0;
+
+	(void)place(&end, buffers * sizeof(uint64_t), PAGE);
+	return place(&end, 0, PAGE);
 }
 
 /* ---- what a peer has filled ---- */

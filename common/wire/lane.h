@@ -4,7 +4,7 @@
  * server, the records in them, and the 32-bit immediate that announces a record.
  *
  *   up   (worker to server):  ask | headers[slots] | gradients[slots], each in its rank's colour
- *   down (server to worker):  sessions | hint | slots, the last one first: verdict,
+ *   down (server to worker):  sessions | hint | mark | slots, the last one first: verdict,
  *                             grant | answer | record | result
  *
  * What is usually sent at the same time, an answer and the verdict and grant of the slot before,
@@ -227,6 +227,23 @@ static_assert(sizeof(struct mst_lane_record) == 96, "on the wire: two shares fil
 static_assert(MST_RECORD_SIZE >= MST_RECORD_SIZE_MIN, "on the wire: nothing is taken away");
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are little-endian");
 
+/* ---- marks (PROTOCOL 7) ----
+ *
+ * Where workers may come back to another server, one must know what it holds without a server that
+ * tells it: the version that it was given last, or what a server had begun to write over it. So a
+ * server writes the number of a version before the first byte of that version, into a word beside
+ * the result area of a lane, or into that of a version buffer. */
+
+/* Does a job have marks? @owner: enum muster_owner. */
+bool mst_lane_marks(uint32_t owner, uint64_t server_patience_ns);
+
+/* In a lane a version is marked in a word for each rail of the link; the others stay 0. */
+#define MST_MARK_WORDS 8u
+
+/* Bytes of the marks of version buffers: the word of a buffer follows the words of those before.
+ * They begin where a further buffer would. */
+size_t mst_lane_marks_bytes(uint32_t buffers);
+
 /* Byte offsets of both regions. Both ends compute them from the same figures of the welcome. */
 struct mst_lane_layout {
 	uint32_t slots;
@@ -235,8 +252,8 @@ struct mst_lane_layout {
 	size_t result_bytes; /* one result of it */
 	size_t up_ask, up_header[MST_SLOTS_MAX], up_bytes;
 	size_t up_gradient[MST_SLOTS_MAX]; /* a gradient in any colour: mst_lane_gradient() */
-	size_t down_session[MST_SESSION_WORDS], down_hint, down_answer, down_grant[MST_SLOTS_MAX],
-		down_verdict[MST_SLOTS_MAX];
+	size_t down_session[MST_SESSION_WORDS], down_hint, down_mark, down_answer,
+		down_grant[MST_SLOTS_MAX], down_verdict[MST_SLOTS_MAX];
 	size_t down_record, down_result, down_bytes;
 	uint32_t up_credits, down_credits; /* immediates that can be outstanding each way */
 };

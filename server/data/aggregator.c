@@ -25,6 +25,12 @@ uint64_t mst_version_stride(uint64_t elems, enum muster_type result_type)
 	return (elems * mst_type_bytes(result_type) + PAGE - 1) / PAGE * PAGE;
 }
 
+uint64_t mst_aggregator_published(const struct mst_aggregator_cfg *cfg)
+{
+	return cfg->buffers * mst_version_stride(cfg->elems, cfg->result_type) +
+	       (cfg->marks ? mst_lane_marks_bytes(cfg->buffers) : 0);
+}
+
 static uint64_t queue_size(const struct mst_aggregator_cfg *cfg)
 {
 	/* Each slot is added to a sum once and committed at most once, which may take a second
@@ -609,6 +615,7 @@ static void start(struct mst_aggregator *a, const struct mst_decision *d)
 {
 	const void *state = mst_version_buffer(a, d->commit.buffer);
 
+	mst_version_mark(a, d->commit.buffer, d->commit.version);
 	a->newest_buffer = d->commit.buffer;
 	a->newest = a->kept[0].version = d->commit.version;
 	for (uint32_t i = 0; i < a->cfg.shards; i++)

@@ -40,7 +40,8 @@ struct mst_aggregator_cfg {
 	bool distances;        /* each commit is compared with the version that COMMIT names */
 	/* Workers may come back from an end that is no fault of theirs: --server-patience. */
 	bool goes_on;
-	bool saves; /* versions are saved: vectors that are kept have a second place */
+	bool saves;            /* versions are saved: vectors that are kept have a second place */
+	bool marks;            /* versions are marked before they are written: lane.h */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */
 	uint32_t workers, slots;
@@ -50,7 +51,7 @@ struct mst_aggregator_cfg {
 	uint32_t partials;     /* buffers for sums of ranks that contribute again, or of groups */
 	struct mst_optimizer optimizer;
 	struct mst_table table; /* of the tensors of the whole vector */
-	void *published;        /* buffers x mst_version_stride() bytes, of the net */
+	void *published;        /* mst_aggregator_published() bytes, of the net */
 	struct mst_lane_layout layout;
 	struct mst_net_cfg spin; /* how long a shard's thread looks before it sleeps */
 };
@@ -77,6 +78,8 @@ struct mst_aggregator;
 
 /* Bytes from one version buffer to the next in published memory. */
 uint64_t mst_version_stride(uint64_t elems, enum muster_type result_type);
+/* Bytes of that memory: the buffers and their marks. */
+uint64_t mst_aggregator_published(const struct mst_aggregator_cfg *cfg);
 /* Bytes mst_aggregator_new() will allocate: for the memory budget. */
 uint64_t mst_aggregator_bytes(const struct mst_aggregator_cfg *cfg);
 

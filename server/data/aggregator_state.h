@@ -262,6 +262,24 @@ static inline void *mst_version_buffer(const struct mst_aggregator *a, uint32_t 
 	return (char *)a->cfg.published +
 	       buffer * mst_version_stride(a->cfg.elems, a->cfg.result_type);
 }
+
+/* Writes the number of a version into the word beside the memory that the calling thread is about
+ * to write this version to. The fence keeps later stores after it, also those that go past the
+ * caches, and on processors that write in another order. */
+static inline void mst_mark(void *word, uint64_t version)
+{
+	atomic_store_explicit((_Atomic uint64_t *)word, version, memory_order_relaxed);
+	atomic_thread_fence(memory_order_seq_cst);
+}
+
+/* The version that the buffer has, or is about to have. */
+static inline void mst_version_mark(const struct mst_aggregator *a, uint32_t buffer,
+				    uint64_t version)
+{
+	if (a->cfg.marks)
+		mst_mark((uint64_t *)mst_version_buffer(a, a->cfg.buffers) + buffer, version);
+}
+
 /* spoil.c: what a commit put out is not finite. Where that comes from, while the slots still hold
  * the data; and the same of a group's sum, which keeps it. */
 struct mst_spoilt mst_spoil_of_commit(const struct mst_aggregator *a, const struct mst_task *task);

@@ -5,11 +5,12 @@
  * for long: a copied result, from the buffer of its version, and a hint.
  *
  * At most the following of a session is on its way at a time: a verdict and a grant of each slot,
- * both session words, one answer with its record, its result in MST_PARTS_MAX parts, one hint. A
- * worker gets no second of any before it has had the first and said so by a header or an ask. The
- * transport has room for all of these; one more is asked for only by a worker that breaks the
- * protocol, so it ends that session and nothing ever has to be tried again.
+ * both session words, one answer with its record, its result in MST_PARTS_MAX parts and the mark
+ * before it, one hint. A worker gets no second of any before it has had the first and said so by a
+ * header or an ask. The transport has room for all of these; one more is asked for only by a worker
+ * that breaks the protocol, so it ends that session and nothing ever has to be tried again.
  */
+#include <assert.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -21,6 +22,8 @@
 /* Cookies: of a part of a result its answer's number, from 1 on, and whether it is the last. */
 #define HINT_COOKIE 0u
 #define LAST_PART 1u
+
+static_assert(MST_RAILS_MAX <= MST_MARK_WORDS, "each rail of a link has a mark of its own");
 
 int mst_aggregator_put(struct mst_aggregator *a, struct mst_session *session,
 		       const struct mst_put *put)
@@ -191,6 +194,22 @@ void mst_aggregator_advise(struct mst_aggregator *a, struct mst_session *session
 
 /* ---- results ---- */
 
+/* Nothing of a version is put before its mark, on whichever rail. Return: it is put. */
+static bool mark_result(struct mst_aggregator *a, struct mst_session *session, uint64_t version)
+{
+	if (!a->cfg.marks || session->marked == version)
+		return true;
+	int rc = mst_aggregator_put(a, session,
+				    &(struct mst_put){ .offset = a->cfg.layout.down_mark,
+						       .src = &version,
+						       .bytes = sizeof(version),
+						       .every_rail = true });
+	if (rc < 0)
+		return false;
+	session->marked = version;
+	return true;
+}
+
 /* Each part keeps its session until it has been sent. The last part also keeps the version's
  * buffer. */
 void mst_aggregator_send_result(struct mst_aggregator *a, struct mst_session *session,
@@ -200,6 +219,9 @@ void mst_aggregator_send_result(struct mst_aggregator *a, struct mst_session *se
 	size_t size = mst_type_bytes(a->cfg.result_type);
 	const char *result = mst_version_buffer(a, answer->buffer);
 	const struct mst_span *span = &part->span;
+
+	if (!mark_result(a, session, answer->version))
+		return;
 	int rc = mst_aggregator_put(
 		a, session,
 		&(struct mst_put){ .offset = a->cfg.layout.down_result + span->begin * size,

@@ -72,8 +72,7 @@ static uint64_t messages_max(const struct mst_server_cfg *cfg)
 
 uint64_t mst_server_published(const struct mst_server_cfg *cfg)
 {
-	return (uint64_t)cfg->aggregator.buffers *
-	       mst_version_stride(cfg->aggregator.elems, cfg->aggregator.result_type);
+	return mst_aggregator_published(&cfg->aggregator);
 }
 
 uint64_t mst_server_bytes(const struct mst_server_cfg *cfg)

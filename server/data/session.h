@@ -57,6 +57,7 @@ struct mst_session {
 	 * that is on its way. */
 	uint64_t hint, advised;
 	bool advising;
+	uint64_t marked; /* the mark that was put last, over a transport that does not map; or 0 */
 	bool lost; /* reported to the ledger: once is enough; `why`, or else link->why, tells why */
 	struct mst_reason why; /* what the worker sent against the protocol, or "" */
 	bool over;             /* evicted or left: nothing is put to it any more */

@@ -321,6 +321,7 @@ static void commit_begin(struct mst_shard *s, const struct mst_task *task)
 	const struct mst_aggregator *a = s->of;
 	bool reduced = a->mean != NULL;
 
+	mst_version_mark(a, task->commit.buffer, task->commit.version);
 	s->kept[task->commit.to] = MST_VERSION_NONE;
 	s->commit = (struct mst_commit){
 		.tree = reduced ? tree_of_mean(s, task)
@@ -346,6 +347,16 @@ static void partial_chunk(const struct mst_shard *s, const struct mst_task *task
 		mst_sum_first(sum, data, a->cfg.type, task->partial.slot->coefficient, count);
 	else
 		mst_sum_add(sum, data, a->cfg.type, task->partial.slot->coefficient, count);
+}
+
+/* Each shard marks: nobody knows which of them comes first. */
+static void answer_begin(const struct mst_shard *s, const struct mst_task *task)
+{
+	const struct mst_aggregator *a = s->of;
+	char *lane = task->answer.session->link->remote_mapping;
+
+	if (a->cfg.marks)
+		mst_mark(lane + a->cfg.layout.down_mark, task->answer.answer.version);
 }
 
 /* Straight to where the worker reads it: what announces it is put when all shards are done. */
@@ -388,6 +399,8 @@ static void task_begin(struct mst_shard *s, const struct mst_task *task)
 		commit_begin(s, task);
 	else if (task->kind == MST_TASK_EXAMINE)
 		examine_begin(s);
+	else if (task->kind == MST_TASK_ANSWER)
+		answer_begin(s, task);
 }
 
 static void task_chunk(struct mst_shard *s, const struct mst_task *task, uint64_t first,

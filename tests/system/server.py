@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 MAGIC = struct.unpack("<I", b"mstr")[0]
-PROTOCOL = 18
+PROTOCOL = 19
 HELLO, ERROR, ASK_STATUS, STATUS, TENSORS, REPORT, SEND_TABLE = 1, 3, 11, 12, 22, 26, 34
 SECONDS = 60  # more than enough for whatever is waited for: there to end what hangs
 # On a busy host a process may stand still for some seconds. A test of what a lease is for sets its

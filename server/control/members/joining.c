@@ -344,6 +344,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->lease_ns = o->lease_ns;
 	w->server_lease_ns = mst_server_options_server_lease(o);
 	w->patience_ns = o->patience_ns;
+	w->server_patience_ns = o->server_patience_ns;
 	w->guard = o->guard;
 	w->may_finish = o->finish == MST_FINISH_BY_WORKER;
 	w->norms = mst_controller_by_norms(&j->base->job.terms.policy.controller);

@@ -43,6 +43,7 @@ static void records_lie_apart(void)
 		{ l.down_session[0], 16, 64 },
 		{ l.down_session[1], 16, 64 },
 		{ l.down_hint, 8, 64 },
+		{ l.down_mark, 8 * MST_MARK_WORDS, 64 },
 		{ l.down_verdict[1], 24, 64 },
 		{ l.down_grant[1], 8, 64 },
 		{ l.down_verdict[0], 24, 64 },

@@ -145,6 +145,8 @@ static const struct {
 	PART(mst_lane_record, flags),
 	PART(mst_lane_record, share_count),
 	PART(mst_lane_record, size),
+	PART(mst_lane_record, by_micro),
+	PART(mst_lane_record, samples),
 	WHOLE(mst_exact_sum),
 	WHOLE(mst_peer_entry),
 	PART(mst_peer_entry, number),
@@ -215,7 +217,7 @@ static const struct {
 	FIGURE(MST_PEER_REGRANT),    FIGURE(MST_PEER_COMMIT),       FIGURE(MST_PEER_RELEASE),
 	FIGURE(MST_PEER_EVICT),      FIGURE(MST_PEER_FINISH),       FIGURE(MST_PEER_SETTLE),
 	FIGURE(MST_PEER_APPLY),      FIGURE(MST_PEER_KINDS),        FIGURE(MST_HEADER_SIZE_MIN),
-	FIGURE(MST_RECORD_SIZE_MIN),
+	FIGURE(MST_RECORD_SIZE_MIN), FIGURE(MST_MARK_WORDS),
 #undef FIGURE
 };
 
@@ -248,6 +250,7 @@ static void add_layout(const struct mst_lane_figures *of)
 	for (uint32_t word = 0; word < MST_SESSION_WORDS; word++)
 		add(l.down_session[word]);
 	add(l.down_hint);
+	add(l.down_mark);
 	add(l.down_answer);
 	add(l.down_record);
 	add(l.down_result);

@@ -18,6 +18,7 @@
 struct agg_note agg_note[PUTS];
 int agg_note_count, agg_put_rc;
 bool agg_link_full;
+int agg_link_refuses;
 void (*agg_on_put)(void);
 
 static int put(struct mst_link *to, const struct mst_put *put)
@@ -30,6 +31,10 @@ static int put(struct mst_link *to, const struct mst_put *put)
 
 	if (agg_link_full)
 		return -EAGAIN;
+	if (agg_link_refuses > 0) {
+		agg_link_refuses--;
+		return -EAGAIN;
+	}
 	if (agg_on_put != NULL)
 		agg_on_put();
 	CU_ASSERT_FATAL(agg_note_count < PUTS);
@@ -113,6 +118,7 @@ void agg_begin_with(bool maps, uint64_t chunk_elems)
 	fix_transport.maps = maps;
 	agg_put_rc = maps ? 1 : 0;
 	agg_link_full = false;
+	agg_link_refuses = 0;
 	agg_note_count = agg_event_count = agg_over_count = agg_worked = agg_saving_count = 0;
 	agg_lent_count = 0;
 	agg_cfg = (struct mst_aggregator_cfg){ .shards = agg_shards,
@@ -137,7 +143,7 @@ void agg_begin_with(bool maps, uint64_t chunk_elems)
 	if (agg_adjust != NULL)
 		agg_adjust(&agg_cfg);
 	mst_lane_layout(&figures, &agg_cfg.layout);
-	agg_cfg.published = calloc(BUFFERS, mst_version_stride(AGG_ELEMS, MUSTER_F32));
+	agg_cfg.published = calloc(1, mst_aggregator_published(&agg_cfg));
 	CU_ASSERT_EQUAL_FATAL(mst_aggregator_new(&agg_cfg, &up, &agg_aggregator), 0);
 	for (uint32_t rank = 0; rank < AGG_RANKS; rank++) {
 		agg_session[rank] = (struct mst_session){ .who = { rank, 1 },

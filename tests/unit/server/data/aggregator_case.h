@@ -34,6 +34,7 @@ extern uint32_t agg_shards;  /* of the next that begins; 1 after every end */
 extern uint32_t agg_workers; /* of the next, more than have sessions; AGG_RANKS after every end */
 extern int agg_put_rc;       /* what put() says of what lies in place */
 extern bool agg_link_full;   /* the link: -EAGAIN */
+extern int agg_link_refuses; /* likewise, so many puts */
 extern void (*agg_on_put)(void); /* what happens meanwhile; NULL: nothing */
 
 extern struct mst_aggregator *agg_aggregator;

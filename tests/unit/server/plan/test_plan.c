@@ -238,7 +238,34 @@ static void what_gradients_are_compared_with_takes_its_memory(void)
 	CU_ASSERT_EQUAL(bytes[1] - bytes[0], more);
 }
 
+/* Only workers that own come back with what they hold; each server is told, and has a page more. */
+static void versions_are_marked_where_workers_own_and_wait_for_a_server(void)
+{
+	static const char *const owner[] = { "servers", "workers" };
+	static const char *const patience[] = { "0", "1m" };
+	struct mst_plan follower;
+
+	for (int i = 0; i < 4; i++) {
+		struct mst_appoint appoint = { .index = 1 };
+		bool marks = i == 3;
+
+		TYPE("--workers", "4", "--servers", "2", "--owner", owner[i & 1],
+		     "--server-patience", patience[i >> 1]);
+		CU_ASSERT_EQUAL_FATAL(plan_elems(ELEMS), 0);
+		mst_plan_appoint(&cfg, &leader, 1, &appoint);
+		mst_plan_follower(&cfg, &appoint, &follower);
+		CU_ASSERT_EQUAL(leader.server.aggregator.marks, marks);
+		CU_ASSERT_EQUAL(follower.server.aggregator.marks, marks);
+		CU_ASSERT_EQUAL(mst_server_published(&follower.server) %
+					mst_version_stride(follower.count, MUSTER_BF16),
+				marks ? 4096 : 0);
+		end();
+	}
+}
+
 static CU_TestInfo cases[] = {
+	{ "versions are marked where workers own and wait for a server",
+	  versions_are_marked_where_workers_own_and_wait_for_a_server },
 	{ "what gradients are compared with takes its memory",
 	  what_gradients_are_compared_with_takes_its_memory },
 	{ "an average takes its memory", an_average_takes_its_memory },
