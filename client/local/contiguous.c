@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -176,17 +177,26 @@ static const char *copied(const struct mst_contiguous *v)
 	return (const char *)first->link->inbound + first->layout.down_result;
 }
 
-/* Where the links have it. */
-static const char *arrived(const struct mst_contiguous *v, const struct mst_held *held)
+const void *mst_contiguous_arrived(const struct mst_contiguous *v, const struct mst_held *held)
 {
+	if (held->taken)
+		return NULL;
 	switch (held->where) {
 	case MST_WHERE_IN_PLACE:
 		return published(v, held->buffer);
 	case MST_WHERE_COPIED:
-		return v->links->result_into != NULL ? v->result_into : copied(v);
+		return v->links->result_into == NULL ? copied(v) : NULL;
 	default:
 		return NULL;
 	}
+}
+
+/* Where the links have it. */
+static const char *arrived(const struct mst_contiguous *v, const struct mst_held *held)
+{
+	if (held->where == MST_WHERE_COPIED && v->links->result_into != NULL)
+		return v->result_into;
+	return mst_contiguous_arrived(v, held);
 }
 
 bool mst_contiguous_bring(const struct mst_contiguous *v, const struct mst_held *held)
@@ -204,6 +214,52 @@ const void *mst_contiguous_result(const struct mst_contiguous *v, const struct m
 	const char *from = arrived(v, held);
 
 	return from != NULL && v->result_into != NULL ? v->result_into : from;
+}
+
+/* ---- is it whole? ---- */
+
+static uint64_t mark_at(const void *words, uint32_t number)
+{
+	/* Another process writes it. The fence in mst_contiguous_whole() keeps this load after what
+	 * the caller has read before. */
+	return atomic_load_explicit((const _Atomic uint64_t *)words + number, memory_order_relaxed);
+}
+
+static bool is_whole_in_place(const struct mst_part *p, const struct mst_held *held)
+{
+	return mark_at((const char *)p->link->shared + p->marks, held->buffer) == held->version;
+}
+
+/* The word of a rail that has brought nothing yet is 0. */
+static bool is_whole_copy(const struct mst_part *p, const struct mst_held *held)
+{
+	const char *words = (const char *)p->link->inbound + p->layout.down_mark;
+
+	for (uint32_t i = 0; i < MST_MARK_WORDS; i++) {
+		uint64_t mark = mark_at(words, i);
+		if (mark != held->version && mark != 0)
+			return false;
+	}
+	return !p->link->unordered;
+}
+
+static bool is_whole_part(const struct mst_part *p, const struct mst_held *held)
+{
+	return held->where == MST_WHERE_IN_PLACE ? is_whole_in_place(p, held)
+						 : is_whole_copy(p, held);
+}
+
+bool mst_contiguous_whole(const struct mst_contiguous *v, const struct mst_held *held)
+{
+	const struct mst_links *l = v->links;
+
+	if (!l->marked || mst_contiguous_arrived(v, held) == NULL)
+		return false;
+	atomic_thread_fence(memory_order_acquire);
+	for (const struct mst_part *p = l->part; p < l->part + l->count; p++)
+		if (!is_whole_part(p, held))
+			return false;
+	return true;
 }
 
 bool mst_contiguous_region(const struct mst_contiguous *v, uint32_t number,

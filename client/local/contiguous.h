@@ -58,6 +58,16 @@ bool mst_contiguous_bring(const struct mst_contiguous *v, const struct mst_held 
 /* The version that is held, once it has been brought; NULL: that version has no data. */
 const void *mst_contiguous_result(const struct mst_contiguous *v, const struct mst_held *held);
 
+/* The version that is held, where servers have put it and the program cannot write. NULL: that
+ * version has no data, came with another worker's state, or servers write it to the caller's own
+ * memory, which is the program's from one outcome until the next ask. */
+const void *mst_contiguous_arrived(const struct mst_contiguous *v, const struct mst_held *held);
+/* Is it whole there, as far as a worker can tell that hears nothing of its servers any more? Or has
+ * one of them begun to write another version over it? To be asked after it has been read, while
+ * there are links. False if that cannot be known: in a job without marks, and of what was put over
+ * a link that is `unordered`. */
+bool mst_contiguous_whole(const struct mst_contiguous *v, const struct mst_held *held);
+
 static inline size_t mst_contiguous_gradient_bytes(const struct mst_contiguous *v)
 {
 	return v->elems * v->type_size;

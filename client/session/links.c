@@ -102,6 +102,7 @@ static void lay_out(struct mst_links *l, struct mst_part *p, const struct mst_li
 		},
 		&p->layout);
 	mst_part_place(p, l->rank);
+	p->marks = w->buffers * p->stride;
 }
 
 static int no_link(struct mst_links *l, const struct mst_part *p, const char *address, int error,
@@ -176,19 +177,20 @@ static int dial(struct mst_links *l, struct mst_part *p, const struct mst_links_
 	return 0;
 }
 
-/* Are there as many published versions as the welcome says? Nothing is published over a transport
- * that does not map: results come into this end's own inbound region. */
+/* Are there as many published versions as the welcome says, and their marks? Nothing is published
+ * over a transport that does not map: results come into this end's own inbound region. */
 static int check_link(struct mst_links *l, const struct mst_part *p, uint32_t buffers)
 {
-	uint64_t published = buffers * p->stride;
+	uint64_t published = p->marks + (l->marked ? mst_lane_marks_bytes(buffers) : 0);
 	char name[MST_LINKS_NAME_LEN];
 
 	if (!l->transport->maps || (p->link->shared != NULL && p->link->shared_bytes >= published))
 		return 0;
-	return mst_reason_fail(
-		l->failure, -EPROTO,
-		"%s publishes %zu bytes of versions, %" PRIu32 " buffers need %" PRIu64,
-		mst_links_name(l, p, name), p->link->shared_bytes, buffers, published);
+	return mst_reason_fail(l->failure, -EPROTO,
+			       "%s publishes %zu bytes of versions, %" PRIu32
+			       " buffers%s need %" PRIu64,
+			       mst_links_name(l, p, name), p->link->shared_bytes, buffers,
+			       l->marked ? " with marks" : "", published);
 }
 
 int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg)
@@ -198,6 +200,7 @@ int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg)
 	l->rank = cfg->welcome->rank;
 	l->count = cfg->welcome->server_count;
 	l->first = l->rank % l->count;
+	l->marked = mst_lane_marks(cfg->welcome->owner, cfg->welcome->server_patience_ns);
 	for (uint32_t k = 0; k < l->count; k++) {
 		l->part[k].number = k;
 		lay_out(l, &l->part[k], cfg);

@@ -26,6 +26,7 @@ struct mst_part {
 	struct mst_lane_layout layout;
 	size_t gradient_at[MST_SLOTS_MAX]; /* in the link's outbound region */
 	size_t stride; /* bytes from one version to the next where the server publishes them */
+	size_t marks;  /* where the marks of these versions begin */
 	bool lost;     /* nothing more comes from the link */
 };
 
@@ -45,6 +46,7 @@ struct mst_links {
 	uint64_t copied;
 	uint32_t moved; /* servers by whose links something has come, bit by bit */
 	bool lost;      /* some link is lost */
+	bool marked;    /* versions are marked before they are written: lane.h */
 	bool detached;  /* this end has ended: all links are */
 	/* Memory of the caller's that the servers write results to; NULL: none. */
 	struct mst_region *result_into;

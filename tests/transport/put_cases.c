@@ -119,7 +119,7 @@ static void urgent_word_is_there_at_a_later_arrival(void)
 	world_close(&w);
 }
 
-/* Of however many rails; the first brings it to where it is put. */
+/* A link has one rail at least, and the first brings the word to where it is put. */
 static void word_of_every_rail_is_there_at_a_later_arrival(void)
 {
 	struct world w = world_of_one();

@@ -15,6 +15,7 @@
 
 static const struct mst_stream_ops *plain = &mst_plain;
 const struct mst_transport *fake_transport = &mst_shm;
+bool fake_marked;
 
 bool fake_next(struct fake_leader *f)
 {
@@ -87,7 +88,9 @@ static void open_server(struct fake_leader *f, uint32_t k)
 
 	mst_lane_layout(&figures, &s->layout);
 	size_t stride = (s->layout.result_bytes + FAKE_STRIDE - 1) / FAKE_STRIDE * FAKE_STRIDE;
-	struct mst_net_cfg cfg = { .published_bytes = FAKE_BUFFERS * stride, .links_max = 1 };
+	size_t marks = fake_marked ? mst_lane_marks_bytes(FAKE_BUFFERS) : 0;
+	struct mst_net_cfg cfg = { .published_bytes = FAKE_BUFFERS * stride + marks,
+				   .links_max = 1 };
 	CU_ASSERT_EQUAL_FATAL(fake_transport->net_open(&cfg, &s->net, UT_UNREAD), 0);
 	CU_ASSERT_EQUAL_FATAL(fake_transport->listener->open(s->net, &s->listener, UT_UNREAD), 0);
 }

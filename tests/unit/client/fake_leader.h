@@ -39,6 +39,8 @@ struct fake_server {
 
 /* The transport of the listeners; mst_shm if a test does not say otherwise. */
 extern const struct mst_transport *fake_transport;
+/* The next publishes marks, too; false at first. */
+extern bool fake_marked;
 
 struct fake_leader {
 	bool (*script)(struct fake_leader *f);

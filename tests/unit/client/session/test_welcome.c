@@ -64,6 +64,36 @@ static void absurd_figures_are_eproto(void)
 	}
 }
 
+static bool promise_marks(struct fake_leader *f)
+{
+	f->welcome.owner = MUSTER_WORKERS_OWN;
+	f->welcome.server_patience_ns = MST_SECOND;
+	return fake_link(f) && fake_stay(f);
+}
+
+static int open_as_owner(void)
+{
+	struct muster_options opt;
+
+	fake_open(&client_fake, promise_marks);
+	opt = client_options_for(client_fake.address, CLIENT_LONG_MS);
+	opt.owner = MUSTER_WORKERS_OWN;
+	client_handle = NULL;
+	return muster_open(&opt, &client_handle);
+}
+
+/* Else a worker would look beyond what it maps. */
+static void marks_that_are_promised_are_published(void)
+{
+	CU_ASSERT_EQUAL(open_as_owner(), -EPROTO);
+	CU_ASSERT(client_says(muster_error(NULL), "4 buffers with marks need 20480"));
+	client_close();
+	fake_marked = true;
+	CU_ASSERT_EQUAL(open_as_owner(), 0);
+	client_close();
+	fake_marked = false;
+}
+
 static bool name_no_listener(struct fake_leader *f)
 {
 	snprintf(f->welcome.server[0].address, sizeof(f->welcome.server[0].address),
@@ -228,6 +258,7 @@ static void a_leader_that_speaks_is_heard_before_a_shut_listener(void)
 
 static CU_TestInfo cases[] = {
 	{ "a welcome with absurd figures is -EPROTO", absurd_figures_are_eproto },
+	{ "marks that are promised are published", marks_that_are_promised_are_published },
 	{ "a listener that is not there is named", a_listener_that_is_not_there_is_named },
 	{ "shared memory on another host says what to do",
 	  shared_memory_elsewhere_says_what_to_do },
