@@ -47,6 +47,7 @@ void mst_contiguous_unmap(struct mst_contiguous *v)
 		release(&v->gradient[slot]);
 	release(&v->copied);
 	release(&v->published);
+	v->slots = v->versions = v->gathered = 0;
 }
 
 /* ---- mapping parts side by side ---- */
@@ -267,6 +268,8 @@ bool mst_contiguous_region(const struct mst_contiguous *v, uint32_t number,
 {
 	const char *result;
 
+	if (v->slots == 0) /* there are no links */
+		return false;
 	if (number < v->slots) {
 		*out = (struct muster_region){ .base = mst_contiguous_gradient(v, (int)number),
 					       .bytes = mst_contiguous_gradient_bytes(v),

@@ -11,11 +11,12 @@
 
 #define ROOM_MIN 16u
 
-/* The regions are the domain's, which frees them with the net. */
+/* The regions of the net's domain are freed with the net. */
 void mst_sources_fini(struct mst_sources *s)
 {
-	free(s->region);
-	s->region = NULL;
+	mst_domain_fini(&s->registered);
+	free(s->list);
+	s->list = NULL;
 	s->count = s->room = 0;
 }
 
@@ -26,7 +27,7 @@ static uint32_t place_of(const struct mst_sources *s, uintptr_t at)
 
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
-		const struct mst_region *r = s->region[middle];
+		const struct mst_region *r = s->list[middle].memory;
 		if ((uintptr_t)r->base + (r->bytes - 1) < at)
 			low = middle + 1;
 		else
@@ -82,29 +83,49 @@ static int make_room(struct mst_sources *s)
 	if (s->count < s->room)
 		return 0;
 	uint32_t room = s->room == 0 ? ROOM_MIN : 2 * s->room;
-	struct mst_region **more = realloc(s->region, room * sizeof(struct mst_region *));
+	struct mst_registered *more = realloc(s->list, room * sizeof(*more));
 	if (more == NULL)
 		return mst_reason_fail(s->failure, -ENOMEM, "no memory for the record of a region");
-	s->region = more;
+	s->list = more;
 	s->room = room;
 	return 0;
 }
 
+/* With the net, if there is one now. */
+static int pin(struct mst_sources *s, struct mst_registered *r, struct mst_reason *why)
+{
+	if (s->links->net == NULL || r->region != NULL)
+		return 0;
+	return mst_region_register(&s->links->net->domain, r->memory->base, r->memory->bytes,
+				   &r->region, why);
+}
+
+static int enter(struct mst_sources *s, struct mst_registered *r, void *base, size_t bytes)
+{
+	int rc = mst_region_register(&s->registered, base, bytes, &r->memory, s->failure);
+
+	if (rc != 0)
+		return rc;
+	rc = pin(s, r, s->failure);
+	if (rc != 0)
+		(void)mst_region_unregister(r->memory, s->failure); /* it is never lent */
+	return rc;
+}
+
 int mst_sources_register(struct mst_sources *s, void *base, size_t bytes)
 {
-	struct mst_region *region;
+	struct mst_registered entry = { .region = NULL };
 	int rc = check(s, base, bytes);
 
 	if (rc == 0)
 		rc = make_room(s);
-	if (rc != 0)
-		return rc;
-	rc = mst_region_register(&s->links->net->domain, base, bytes, &region, s->failure);
+	if (rc == 0)
+		rc = enter(s, &entry, base, bytes);
 	if (rc != 0)
 		return rc;
 	uint32_t at = place_of(s, (uintptr_t)base);
-	memmove(&s->region[at + 1], &s->region[at], (s->count - at) * sizeof(struct mst_region *));
-	s->region[at] = region;
+	memmove(&s->list[at + 1], &s->list[at], (s->count - at) * sizeof(entry));
+	s->list[at] = entry;
 	s->count++;
 	return 0;
 }
@@ -125,12 +146,12 @@ static int not_registered(const struct mst_sources *s, const void *base, const s
 int mst_sources_unregister(struct mst_sources *s, const void *base)
 {
 	uint32_t at = place_of(s, (uintptr_t)base);
-	struct mst_region *region = at < s->count ? s->region[at] : NULL;
+	struct mst_registered *r = at < s->count ? &s->list[at] : NULL;
 
-	if (region == NULL || (const void *)region->base != base)
-		return not_registered(s, base, region);
-	size_t bytes = region->bytes;
-	int rc = mst_region_unregister(region, s->failure);
+	if (r == NULL || (const void *)r->memory->base != base)
+		return not_registered(s, base, r != NULL ? r->memory : NULL);
+	size_t bytes = r->memory->bytes;
+	int rc = mst_region_unregister(r->region, s->failure);
 	if (rc == -EBUSY)
 		return mst_reason_fail(
 			s->failure, rc,
@@ -142,8 +163,42 @@ int mst_sources_unregister(struct mst_sources *s, const void *base)
 				: "");
 	if (rc != 0)
 		return rc;
+	(void)mst_region_unregister(r->memory, s->failure); /* it is never lent */
 	s->count--;
-	memmove(&s->region[at], &s->region[at + 1], (s->count - at) * sizeof(struct mst_region *));
+	memmove(r, r + 1, (s->count - at) * sizeof(*r));
+	return 0;
+}
+
+/* ---- another net ---- */
+
+/* A region that could not be unregistered would end with its domain. */
+void mst_sources_let_go(struct mst_sources *s)
+{
+	struct mst_reason unread;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		(void)mst_region_unregister(s->list[i].region, &unread);
+		s->list[i].region = NULL;
+	}
+}
+
+int mst_sources_renew(struct mst_sources *s)
+{
+	struct mst_reason why;
+	int rc;
+
+	for (uint32_t i = 0; i < s->count; i++) {
+		struct mst_registered *r = &s->list[i];
+
+		rc = pin(s, r, &why);
+		if (rc != 0)
+			return mst_reason_fail(
+				s->failure, rc,
+				"the %zu bytes at %p, which muster_register() was given, cannot be "
+				"registered over %s with the servers that have come back: %s",
+				r->memory->bytes, (const void *)r->memory->base,
+				s->links->transport->scheme, why.text);
+	}
 	return 0;
 }
 
@@ -156,15 +211,15 @@ int mst_sources_find(const struct mst_sources *s, const void *at, size_t bytes,
 	if (s->count == 0 || bytes == 0)
 		return 0;
 	uint32_t place = place_of(s, (uintptr_t)at);
-	struct mst_region *region = place < s->count ? s->region[place] : NULL;
-	if (region == NULL || !overlap(at, bytes, region->base, region->bytes))
+	const struct mst_region *memory = place < s->count ? s->list[place].memory : NULL;
+	if (memory == NULL || !overlap(at, bytes, memory->base, memory->bytes))
 		return 0;
-	if (!mst_region_has(region, at, bytes))
+	if (!mst_region_has(memory, at, bytes))
 		return mst_reason_fail(s->failure, -EINVAL,
 				       "the source, %zu bytes at %p, lies only partly in the "
 				       "registered %zu bytes at %p: register all of it as one "
 				       "region, or hand the parts over as ranges of their own",
-				       bytes, at, region->bytes, (const void *)region->base);
-	*out = region;
+				       bytes, at, memory->bytes, (const void *)memory->base);
+	*out = s->list[place].region;
 	return 0;
 }

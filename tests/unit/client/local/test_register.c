@@ -371,7 +371,7 @@ static void a_lost_session_gives_its_sources_back_when_closed(void)
 	CU_ASSERT_EQUAL(muster_unregister(client_handle, own), lends() ? -EBUSY : 0);
 	if (lends())
 		CU_ASSERT(client_says(muster_error(client_handle), "close the handle"));
-	struct mst_region *region = lends() ? client_handle->sources.region[0] : NULL;
+	struct mst_region *region = lends() ? client_handle->sources.list[0].region : NULL;
 	CU_ASSERT(region == NULL || atomic_load(&region->lent) > 0);
 	servers_end();
 	stuck_here = false;
