@@ -26,6 +26,7 @@ void mst_handle_init(struct muster *m)
 	m->inbound.links = &m->links;
 	m->inbound.worker = &m->worker;
 	m->hint.worker = &m->worker;
+	m->hint.readers = &m->readers;
 	m->cause = (struct mst_end_cause){ .session = &m->session,
 					   .links = &m->links,
 					   .inbound = &m->inbound,
@@ -69,7 +70,7 @@ int mst_handle_disowned(struct muster *m)
 
 /* ---- joining ---- */
 
-static bool is_unwanted(void *ctx)
+bool mst_handle_is_unwanted(void *ctx)
 {
 	return mst_control_over(((struct mst_client_session *)ctx)->control);
 }
@@ -80,13 +81,14 @@ static int make_links(struct muster *m, struct mst_network_choice *choice, uint6
 				     .welcome = &m->session.welcome,
 				     .choice = choice,
 				     .deadline_ns = deadline_ns,
-				     .unwanted = is_unwanted,
+				     .unwanted = mst_handle_is_unwanted,
 				     .ctx = &m->session };
+	const struct mst_heartbeat_next next = { mst_comeback_seek, &m->comeback };
 	int rc = mst_links_open(&m->links, &cfg);
 
 	/* The lease counts from the welcome on, so heartbeats begin before the links are made. */
 	if (rc == 0)
-		rc = mst_client_session_beat(&m->session);
+		rc = mst_client_session_beat(&m->session, &next);
 	if (rc != 0)
 		return rc;
 	rc = mst_links_dial(&m->links, &cfg);
@@ -101,40 +103,89 @@ static const _Atomic uint64_t *preemption_hint(const struct muster *m)
 	return (const _Atomic uint64_t *)(const void *)(inbound + leader->layout.down_hint);
 }
 
+static void worker_cfg(const struct muster *m, struct mst_worker_cfg *out)
+{
+	const struct mst_welcome *w = &m->session.welcome;
+
+	*out = (struct mst_worker_cfg){
+		.elems = w->elems,
+		.slots = w->slots,
+		.workers = w->workers,
+		.servers = w->server_count,
+		/* 0: nothing can be read in place. */
+		.buffers = m->links.transport->maps ? w->buffers : 0,
+		.history = mst_client_session_returns(&m->session) ? w->history : 0,
+		.norms = w->norms != 0,
+		.in_order = w->owner == MUSTER_WORKERS_OWN,
+		.withholds = mst_client_session_returns(&m->session),
+		.first = w->first_version,
+	};
+}
+
+static int no_memory(struct muster *m)
+{
+	return mst_reason_fail(&m->failure, -ENOMEM,
+			       "no memory for %" PRIu32
+			       " workers' shares, or for a bit for each "
+			       "4096 elements",
+			       m->session.welcome.workers);
+}
+
+/* How long a wait may take. Where the job outlives its servers, a wait may find one lost. */
+static uint64_t wait_ns(const struct muster *m)
+{
+	uint64_t usual_ns = mst_client_session_patience(&m->session);
+	uint64_t more_ns = m->session.welcome.server_patience_ns;
+
+	if (m->settings.wait_ns != 0)
+		return m->settings.wait_ns;
+	return more_ns < MST_NEVER - usual_ns ? usual_ns + more_ns : MST_NEVER;
+}
+
+/* What the links and the welcome say. */
+static void settle_in(struct muster *m)
+{
+	const struct mst_welcome *w = &m->session.welcome;
+
+	m->outbound.type_size = mst_type_size(m->settings.type);
+	m->outbound.checks = w->checks != 0;
+	m->inbound.returns = mst_client_session_returns(&m->session);
+	m->wait_ns = wait_ns(m);
+	m->hint.control = m->session.control;
+	m->hint.word = preemption_hint(m);
+	mst_hint_publish(&m->hint);
+}
+
 int mst_handle_begin(struct muster *m)
 {
 	const struct mst_welcome *w = &m->session.welcome;
-	struct mst_worker_cfg cfg = { .elems = w->elems,
-				      .slots = w->slots,
-				      .workers = w->workers,
-				      .servers = w->server_count,
-				      /* 0: nothing can be read in place. */
-				      .buffers = m->links.transport->maps ? w->buffers : 0,
-				      .norms = w->norms != 0,
-				      .in_order = w->owner == MUSTER_WORKERS_OWN,
-				      .first = w->first_version,
-				      /* Nobody asks for them where lost servers are not
-				       * waited for. */
-				      .history = w->server_patience_ns > 0 ? w->history : 0 };
+	struct mst_worker_cfg cfg;
 	int rc = mst_contiguous_map(&m->contiguous, &m->settings, w);
 
 	if (rc != 0)
 		return rc;
+	worker_cfg(m, &cfg);
 	if (mst_clip_init(&m->clip, m->settings.clip, w->elems, m->settings.type) != 0 ||
 	    mst_worker_init(&m->worker, &cfg) != 0)
-		return mst_reason_fail(&m->failure, -ENOMEM,
-				       "no memory for %" PRIu32
-				       " workers' shares, or for a bit for each "
-				       "4096 elements",
-				       w->workers);
-	m->outbound.type_size = mst_type_size(m->settings.type);
-	m->outbound.checks = w->checks != 0;
-	m->wait_ns = m->settings.wait_ns;
-	if (m->wait_ns == 0)
-		m->wait_ns = mst_client_session_patience(&m->session);
-	m->hint.control = m->session.control;
-	m->hint.word = preemption_hint(m);
-	mst_hint_publish(&m->hint);
+		return no_memory(m);
+	mst_lineage_init(&m->lineage, cfg.in_order);
+	mst_lineage_session(&m->lineage, &w->generation, w->incarnation);
+	settle_in(m);
+	return 0;
+}
+
+int mst_handle_go_on(struct muster *m)
+{
+	struct mst_worker_cfg cfg;
+	int rc = mst_contiguous_map(&m->contiguous, &m->settings, &m->session.welcome);
+
+	if (rc != 0)
+		return rc;
+	worker_cfg(m, &cfg);
+	if (mst_worker_go_on(&m->worker, &cfg) != 0)
+		return no_memory(m);
+	m->outbound.given_up = 0;
+	settle_in(m);
 	return 0;
 }
 
@@ -187,6 +238,7 @@ int mst_handle_join(struct muster *m)
 	int rc;
 
 	m->session.stream = mst_stream_of(m->settings.credentials);
+	mst_comeback_init(&m->comeback, &m->lineage, &m->session);
 	mst_network_choice_init(&choice, &m->settings.networks);
 	do {
 		rc = join_once(m, &choice, deadline_ns);
@@ -201,13 +253,16 @@ int mst_handle_join(struct muster *m)
 
 void mst_handle_free(struct muster *m)
 {
+	atomic_store_explicit(&m->comeback.stop, true, memory_order_release);
 	mst_client_session_fini(&m->session);
+	mst_comeback_fini(&m->comeback);
 	mst_links_free(&m->links, m->inherited);
 	/* Memory that a device reaches is not in a child at all: what lies at its addresses there
 	 * is somebody else's. */
-	if (!m->inherited || !m->links.transport->pins)
+	if (!m->inherited || m->links.transport == NULL || !m->links.transport->pins)
 		mst_contiguous_unmap(&m->contiguous);
 	mst_links_close(&m->links);
+	mst_result_copy_drop(&m->snapshot);
 	mst_sources_fini(&m->sources);
 	mst_own_fini(&m->own);
 	mst_client_transfer_fini(&m->transfer);
@@ -228,7 +283,7 @@ int mst_handle_enter(struct muster *m, int early, const char *call)
 	int rc = mst_engine_update(&m->engine);
 	if (rc != 0)
 		return rc;
-	if (m->worker.phase < MST_WORKER_WORKING)
+	if (m->worker.phase < MST_WORKER_WORKING && !mst_worker_has_begun(&m->worker))
 		return mst_reason_fail(&m->failure, early, "call muster_start() before %s", call);
 	return MST_ENTRY_OPEN;
 }

@@ -14,7 +14,11 @@
 #include "client/local/clip.h"
 #include "client/local/contiguous.h"
 #include "client/local/own.h"
+#include "client/local/readers.h"
+#include "client/local/result_copy.h"
 #include "client/local/sources.h"
+#include "client/session/comeback.h"
+#include "client/session/lineage.h"
 #include "client/session/outbound.h"
 #include "client/session/starting.h"
 #include "client/session/state_transfer.h"
@@ -25,6 +29,15 @@ struct mst_agreeing {
 	bool claimed, gave;
 	struct mst_agree told; /* as the program has been told */
 	struct mst_gift taken; /* the state of another worker; data NULL: none */
+};
+
+/* What a handle that comes back has still to do for the session that is lost. */
+struct mst_returning_handle {
+	bool unsettled;          /* what was pushed there has no verdicts: */
+	uint64_t base, sent;     /* the tickets before its first one, and its last */
+	uint64_t generation;     /* its id */
+	uint32_t incarnation;
+	uint64_t heard_until_ns; /* a link is lost: the leader's words are waited for; 0: not yet */
 };
 
 struct muster {
@@ -50,6 +63,11 @@ struct muster {
 	struct mst_starting starting;
 	struct mst_agreeing agreeing;
 	struct mst_own own; /* muster_train()'s */
+	struct mst_lineage lineage;
+	struct mst_comeback comeback;
+	struct mst_result_copy snapshot;
+	struct mst_readers readers; /* of what muster_check() reads */
+	struct mst_returning_handle returning;
 
 	uint64_t wait_ns; /* how long muster_wait() may take */
 
@@ -58,6 +76,7 @@ struct muster {
 	bool average_due;   /* it waits for another, */
 	bool average_asked; /* and the leader has been asked for it */
 
+	uint64_t goal_given; /* the least version that muster_goal() was called with; 0: none */
 	uint64_t goal_due;   /* what muster_goal() has not been answered; 0: nothing */
 	uint64_t goals_told; /* how many versions to end with have been told */
 	bool goal_told;      /* goal_due is one of them */
@@ -76,6 +95,10 @@ void mst_handle_init(struct muster *m);
 int mst_handle_join(struct muster *m);
 /* The last step of joining: there is a welcome, and there are links. */
 int mst_handle_begin(struct muster *m);
+/* The same of the next session of a handle that comes back, in place of the last. */
+int mst_handle_go_on(struct muster *m);
+/* Has the leader ended the session @ctx meanwhile? */
+bool mst_handle_is_unwanted(void *ctx);
 /* Accepts a handle at any stage of joining. */
 void mst_handle_free(struct muster *m);
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "client/api/handle.h"
+#include "client/api/returning.h"
 #include "client/local/clip.h"
 #include "client/local/sized.h"
 
@@ -114,14 +115,26 @@ static int check_outcome(struct muster *m, const struct muster_outcome *out, con
 static int give_outcome(struct muster *m, struct muster_outcome *out)
 {
 	struct muster_outcome outcome;
+
+	if (!mst_lineage_outcome(&m->lineage, m->worker.held.version, m->worker.held.samples)) {
+		mst_worker_go_adrift(&m->worker);
+		return MST_AGAIN;
+	}
+	bool returned = m->worker.phase == MST_WORKER_STARTING;
 	int more = mst_worker_take(&m->worker, &outcome);
 
+	if (outcome.fresh) {
+		m->contiguous.kept = NULL;
+		mst_result_copy_drop(&m->snapshot);
+	}
 	if (outcome.fresh && mst_contiguous_bring(&m->contiguous, &m->worker.held)) {
 		int rc = mst_engine_update(&m->engine);
 		if (rc != 0)
 			return rc;
 	}
 	outcome.result = mst_contiguous_result(&m->contiguous, &m->worker.held);
+	if (returned)
+		mst_return_done(m);
 	mst_sized_write(&sized_outcome, &outcome, out);
 	mst_hint_publish(&m->hint);
 	return more;
@@ -142,6 +155,21 @@ static int check_clip(struct muster *m)
 			       m->session.job.rank, m->clip.limit, m->session.job.policy);
 }
 
+/* Also where the server is lost meanwhile. */
+static int start(struct muster *m, const void *own)
+{
+	uint64_t deadline_ns = mst_deadline_ns(m->settings.join_ns);
+	int rc = mst_starting_run(&m->starting, own);
+
+	while (rc == MST_AGAIN) {
+		rc = mst_return_await(m, deadline_ns);
+		if (rc == 0)
+			rc = mst_starting_run(&m->starting, own);
+	}
+	mst_return_settle(m);
+	return rc;
+}
+
 int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 {
 	if (m->inherited)
@@ -151,10 +179,11 @@ int muster_start(struct muster *m, const void *own, struct muster_outcome *out)
 		return rc;
 	if (m->worker.phase == MST_WORKER_WORKING || m->worker.phase == MST_WORKER_OVER)
 		return mst_reason_fail(&m->failure, -EINVAL, "this handle has started already");
-	rc = mst_starting_run(&m->starting, own);
-	if (rc != 0)
-		return rc;
-	rc = give_outcome(m, out);
+	do {
+		rc = start(m, own);
+		if (rc == 0)
+			rc = give_outcome(m, out);
+	} while (rc == MST_AGAIN);
 	return rc < 0 ? rc : check_clip(m); /* that more may be ready already, a wait tells */
 }
 
@@ -451,12 +480,18 @@ static int time_is_over(struct muster *m)
 }
 
 /* Processes what has arrived. @misses: what an outcome still lacks after that. Return: 0, or an
- * error. */
+ * error; MST_AGAIN: the session is lost, and the handle may come back. */
 static int look_once(struct muster *m, unsigned *misses)
 {
 	int rc = mst_engine_update(&m->engine);
 
+	if (rc == 0 && mst_return_is_due(m))
+		rc = MST_AGAIN;
+	if (rc == 0 && (m->worker.phase == MST_WORKER_STARTING || m->lineage.of.number == 0))
+		mst_return_settle(m);
 	*misses = mst_worker_misses(&m->worker);
+	if (!mst_client_session_has_begun(&m->session))
+		*misses |= MST_MISSES_ANSWER;
 	if (rc == 0 && mst_client_transfer_is_behind(&m->transfer) && mst_misses_words(*misses))
 		rc = mst_client_transfer_tell(&m->transfer);
 	return rc;
@@ -472,10 +507,18 @@ static int await_outcome(struct muster *m)
 
 	for (;;) {
 		int rc = look_once(m, &misses);
+		if (rc == MST_AGAIN) {
+			rc = mst_return_await(m, deadline_ns);
+			if (rc == 0)
+				continue;
+		}
 		if (rc != 0 || misses == 0)
 			return rc;
 		if (slept == -ETIMEDOUT)
 			return time_is_over(m);
+		rc = mst_starting_serve(&m->starting, NULL);
+		if (rc != 0)
+			return rc;
 		rc = mst_engine_watch(&m->engine, &watch);
 		if (rc == 0)
 			rc = mst_engine_interrupted(&m->engine, slept);
@@ -497,9 +540,16 @@ static int look_for_outcome(struct muster *m)
 	unsigned misses;
 	int rc = look_once(m, &misses);
 
+	if (rc == MST_AGAIN) {
+		rc = mst_return_step(m);
+		if (rc == 0)
+			rc = look_once(m, &misses);
+		rc = rc == MST_AGAIN ? -EAGAIN : rc;
+	}
 	if (rc != 0 || misses == 0)
 		return rc;
-	if (mst_worker_wait_asks(&m->worker, &ask))
+	rc = mst_starting_serve(&m->starting, NULL);
+	if (rc == 0 && mst_worker_wait_asks(&m->worker, &ask))
 		rc = mst_outbound_ask(&m->outbound, &ask);
 	if (rc == 0)
 		rc = mst_engine_cut_off(&m->engine);
@@ -515,7 +565,7 @@ static int try_outcome(struct muster *m)
 {
 	int rc = look_for_outcome(m);
 
-	if (rc == -EAGAIN && m->watched) {
+	if (rc == -EAGAIN && m->watched && m->links.net != NULL) {
 		(void)m->links.transport->arm(m->links.net);
 		rc = look_for_outcome(m);
 	}
@@ -541,14 +591,18 @@ static int next_outcome(struct muster *m, struct muster_outcome *out, int (*awai
 		return rc;
 	if (m->worker.phase == MST_WORKER_OVER)
 		return give_outcome(m, out);
-	if (m->worker.phase < MST_WORKER_WORKING)
+	if (m->worker.phase < MST_WORKER_WORKING && !mst_worker_has_begun(&m->worker))
 		return mst_reason_fail(&m->failure, -EINVAL, "call muster_start() before %s", call);
 	if (m->transfer.state != NULL) /* else a wait makes no call of the allocator */
 		mst_client_transfer_let_go(&m->transfer);
 	if (m->agreeing.taken.data != NULL)
 		mst_agreeing_let_go(&m->agreeing);
-	rc = await(m);
-	return rc != 0 ? rc : give_outcome(m, out);
+	do {
+		rc = await(m);
+		if (rc == 0)
+			rc = give_outcome(m, out);
+	} while (rc == MST_AGAIN);
+	return rc;
 }
 
 int muster_wait(struct muster *m, struct muster_outcome *out)

@@ -57,12 +57,22 @@ const struct mst_held *mst_worker_set_of(const struct mst_worker *w, uint64_t ve
 	return mst_sets_find(&w->sets, version);
 }
 
+/* A server may be lost before the version is there that has the contribution: then it has not
+ * counted. So nothing is said of it before. */
+static bool is_verdict_due(const struct mst_worker *w, uint64_t version)
+{
+	bool withheld = w->cfg.withholds && w->cfg.in_order && w->last == MST_VERSION_NONE;
+
+	return mst_tickets_due(&w->tickets) &&
+	       !(withheld && mst_tickets_next(&w->tickets)->counted_in > version);
+}
+
 static void give_verdict(struct mst_worker *w, struct muster_outcome *out)
 {
 	if (w->abandoned) {
 		w->abandoned = false;
 		out->verdict = MUSTER_CANCELLED;
-	} else if (mst_tickets_due(&w->tickets)) {
+	} else if (is_verdict_due(w, w->held.version)) {
 		struct mst_ticket t = mst_tickets_give(&w->tickets);
 		out->verdict = t.verdict;
 		out->ticket = t.number;
@@ -102,7 +112,7 @@ int mst_worker_take(struct mst_worker *w, struct muster_outcome *out)
 	give_version(w, out);
 
 	bool ended = w->last != MST_VERSION_NONE;
-	w->more = mst_tickets_due(&w->tickets);
+	w->more = is_verdict_due(w, w->given);
 	out->finished = ended && !w->more && (w->given == w->last || w->incomplete);
 	if (w->phase == MST_WORKER_STARTING)
 		mst_worker_enter(w, MST_WORKER_WORKING);

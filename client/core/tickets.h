@@ -66,6 +66,7 @@ struct mst_tickets_part {
 	uint64_t version; /* from 1 on */
 	uint32_t count;   /* its contributions in the set */
 	uint32_t window;  /* of the rule of the step that made the version */
+	uint64_t sent;    /* the last ticket that has been sent; those after it went nowhere */
 };
 /* So many of the tickets have been counted in the version: those of which that is known already,
  * and then the first of the others, in their order, whose tags the rule accepted. Contributions are
@@ -77,6 +78,11 @@ void mst_tickets_counted(struct mst_tickets *t, const struct mst_tickets_part *p
 void mst_tickets_withdraw(struct mst_tickets *t, uint64_t newest);
 
 /* The oldest verdict that has not been given out; one must be due. */
+static inline const struct mst_ticket *mst_tickets_next(const struct mst_tickets *t)
+{
+	return &t->ring[(t->given + 1) % MUSTER_TICKETS_MAX];
+}
+/* Gives it out. */
 struct mst_ticket mst_tickets_give(struct mst_tickets *t);
 
 #endif

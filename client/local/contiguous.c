@@ -214,6 +214,8 @@ const void *mst_contiguous_result(const struct mst_contiguous *v, const struct m
 {
 	const char *from = arrived(v, held);
 
+	if (held->earlier)
+		return v->result_into != NULL ? v->result_into : v->kept;
 	return from != NULL && v->result_into != NULL ? v->result_into : from;
 }
 

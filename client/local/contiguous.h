@@ -25,6 +25,8 @@ struct mst_contiguous {
 	const struct mst_links *links;
 	struct mst_reason *failure;
 
+	/* A private copy of the version that is held, of an earlier session; NULL: there is none. */
+	const char *kept;
 	char *result_into; /* the caller's own, where all results are read; NULL: there is none */
 	uint64_t elems;
 	uint32_t type_size, result_type_size; /* bytes of an element */

@@ -119,8 +119,17 @@ static __attribute__((format(printf, 3, 4))) void fail(struct mst_control *c, in
 	publish(c);
 }
 
+/* The session is lost, and the worker may come back: to this server, or to another one. */
+static void lose(struct mst_control *c, const char *why)
+{
+	c->told.again |= c->told.error == 0 && !c->told.finished;
+	fail(c, -ENOTCONN, "%s", why);
+}
+
 static void hang_up(struct mst_control *c, ssize_t got)
 {
+	struct mst_reason gone;
+
 	const char *why = c->cfg.ops->why(c->cfg.stream);
 
 	if (got == -EACCES && why != NULL) {
@@ -128,10 +137,11 @@ static void hang_up(struct mst_control *c, ssize_t got)
 		return;
 	}
 	c->told.unheard = !c->heard;
-	fail(c, -ENOTCONN,
-	     "the server at %s has closed the connection without a word: it has just ended, or "
-	     "was killed, or is no muster server; look at its log",
-	     c->cfg.server);
+	mst_reason_set(&gone,
+		       "the server at %s has closed the connection without a word: it has just "
+		       "ended, or was killed, or is no muster server; look at its log",
+		       c->cfg.server);
+	lose(c, gone.text);
 }
 
 /* The leader sends the pieces of one state in order, and another state only after this worker has
@@ -234,7 +244,15 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 	case MST_MSG_BEAT:
 		mst_silence_beat(&c->silence, &msg->beat);
 		return;
+	case MST_MSG_BEGINS:
+		told->begun = true;
+		told->begins = msg->begins;
+		break;
 	case MST_MSG_ERROR:
+		if (msg->error.code == MST_AGAIN) {
+			lose(c, msg->error.reason);
+			return;
+		}
 		fail(c, mst_control_ending(msg->error.code), "%s", msg->error.reason);
 		return;
 	default:
@@ -525,10 +543,10 @@ bool mst_control_silent(struct mst_control *c, uint32_t moved, uint64_t limit_ns
 	return silent;
 }
 
-void mst_control_give_up(struct mst_control *c, int error, const char *reason)
+void mst_control_give_up(struct mst_control *c, const char *reason)
 {
 	pthread_mutex_lock(&c->lock);
-	fail(c, error, "%s", reason);
+	lose(c, reason);
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -545,6 +563,21 @@ void mst_control_look(struct mst_control *c, struct mst_told *out)
 	pthread_mutex_lock(&c->lock);
 	*out = c->told;
 	pthread_mutex_unlock(&c->lock);
+}
+
+void mst_control_peek(struct mst_control *c, struct mst_told *out)
+{
+	pthread_mutex_lock(&c->lock);
+	*out = c->told;
+	pthread_mutex_unlock(&c->lock);
+}
+
+bool mst_control_lost(struct mst_control *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool lost = c->told.again;
+	pthread_mutex_unlock(&c->lock);
+	return lost;
 }
 
 bool mst_control_over(const struct mst_control *c)

@@ -47,6 +47,9 @@ struct mst_told {
 	bool closed;                /* nothing more can come or go */
 	bool unheard; /* the server has closed the connection without having sent anything */
 	int error;    /* refused, ended, or the connection broke; 0: none. The first error stays */
+	bool again;   /* that error: the worker may come back */
+	bool begun;   /* a generation has begun: */
+	struct mst_begins begins;
 	struct mst_reason reason;
 	struct mst_welcome welcome;
 };
@@ -83,7 +86,7 @@ void mst_control_beat(struct mst_control *c, const struct mst_welcome *welcome,
 bool mst_control_silent(struct mst_control *c, uint32_t moved, uint64_t limit_ns,
 			struct mst_silent *out);
 /* Nothing of it is waited for any more. @reason: why, to be told from now on. */
-void mst_control_give_up(struct mst_control *c, int error, const char *reason);
+void mst_control_give_up(struct mst_control *c, const char *reason);
 
 /* The state of a worker, or the average, on its way. */
 struct mst_gift {
@@ -110,6 +113,10 @@ bool mst_control_expected(struct mst_control *c, struct mst_gift *out);
 /* Has something been told since the last mst_control_look()? Takes no lock. */
 bool mst_control_news(const struct mst_control *c);
 void mst_control_look(struct mst_control *c, struct mst_told *out);
+/* The same for another thread than the one that looks for news: what it sees stays news. */
+void mst_control_peek(struct mst_control *c, struct mst_told *out);
+/* Is the session lost, and may the worker come back? Any thread. */
+bool mst_control_lost(struct mst_control *c);
 /* Has the leader said that the job or the session has ended? Takes no lock; any thread. */
 bool mst_control_over(const struct mst_control *c);
 /* Is there something that has been queued and not sent? */

@@ -21,7 +21,7 @@
 void mst_hint_publish(struct mst_hint *h)
 {
 	const struct mst_worker *w = h->worker;
-	bool over = w->phase == MST_WORKER_FAILED || w->last != MST_VERSION_NONE;
+	bool over = w->phase == MST_WORKER_FAILED || w->adrift || w->last != MST_VERSION_NONE;
 
 	/* Relaxed: muster_check() gives hints, nothing is read on the strength of them. */
 	atomic_store_explicit(&h->computes_on, mst_worker_computes_on(w), memory_order_relaxed);
@@ -33,12 +33,18 @@ void mst_hint_end(struct mst_hint *h)
 	atomic_store_explicit(&h->over, true, memory_order_relaxed);
 }
 
-enum muster_hint mst_hint_read(const struct mst_hint *h)
+void mst_hint_suspend(struct mst_hint *h)
+{
+	atomic_store(&h->over, true);
+	mst_readers_drain(h->readers);
+}
+
+static enum muster_hint read_hint(const struct mst_hint *h)
 {
 	/* Relaxed: hints, of which each stands for itself. The partner of `word` is the leader's
 	 * plain put of eight aligned bytes, which is never seen torn. In a child of fork(), whose
 	 * handle is over, there may be no memory any more. */
-	if (atomic_load_explicit(&h->over, memory_order_relaxed) || mst_control_over(h->control))
+	if (atomic_load(&h->over) || mst_control_over(h->control))
 		return MUSTER_GIVE_UP;
 	uint64_t word = atomic_load_explicit(h->word, memory_order_relaxed);
 	uint64_t computes_on = atomic_load_explicit(&h->computes_on, memory_order_relaxed);
@@ -48,6 +54,14 @@ enum muster_hint mst_hint_read(const struct mst_hint *h)
 	if (computes_on == mst_hint_version(word) && mst_hint_wants(word))
 		return MUSTER_HAND_IN;
 	return MUSTER_GO_ON;
+}
+
+enum muster_hint mst_hint_read(const struct mst_hint *h)
+{
+	mst_readers_enter(h->readers);
+	enum muster_hint hint = read_hint(h);
+	mst_readers_leave(h->readers);
+	return hint;
 }
 
 /* ---- what has come ---- */
@@ -68,15 +82,24 @@ static bool take_links(struct mst_engine *e)
 	return any;
 }
 
+/* A worker that may come back does so in its next wait. */
+static void lose(struct mst_engine *e, int error, bool again)
+{
+	if (again && mst_client_session_returns(e->session))
+		mst_worker_go_adrift(e->worker);
+	else
+		mst_worker_fail(e->worker, error);
+}
+
 /* What has come may have ended the session; or another call has heard that of the leader. */
 static void notice_end(struct mst_engine *e)
 {
 	const struct mst_told *told = &e->session->told;
 
 	if (told->error != 0)
-		mst_worker_fail(e->worker, told->error);
+		lose(e, told->error, told->again);
 	else if (e->links->lost && e->worker->last == MST_VERSION_NONE && !told->finished)
-		mst_worker_fail(e->worker, -ENOTCONN);
+		lose(e, -ENOTCONN, true);
 }
 
 /* Every call of the user's takes such a look, and most looks find nothing. */
@@ -98,7 +121,7 @@ int mst_engine_take(struct mst_engine *e)
 	notice_end(e);
 	bool failed = e->worker->phase == MST_WORKER_FAILED;
 
-	if (any || failed)
+	if (any || failed || e->worker->adrift)
 		mst_hint_publish(e->hint);
 	return failed ? mst_end_cause_tell(e->cause) : 0;
 }
@@ -251,7 +274,7 @@ static int give_servers_up(struct mst_engine *e, const struct mst_silent *silent
 		       "%s, longer than a server may be (--server-lease %.3g s): it stands still, "
 		       "or is cut off",
 		       who_is_silent(e, silent, who), seconds(e->session->welcome.server_lease_ns));
-	mst_control_give_up(e->session->control, -ENOTCONN, why.text);
+	mst_control_give_up(e->session->control, why.text);
 	int rc = mst_engine_take(e);
 	withdraw(e);
 	return rc;
@@ -298,5 +321,7 @@ int mst_engine_watch(struct mst_engine *e, struct mst_engine_watch *w)
 		return 0;
 	if (silent.for_ns >= given_up_after_ns(e, silent.server))
 		return give_servers_up(e, &silent);
+	if (mst_client_session_returns(e->session))
+		return 0;
 	return !w->goes_on && now_ns - w->began_ns >= lease_ns ? server_is_silent(e, &silent) : 0;
 }

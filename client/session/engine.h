@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "client/core/worker.h"
+#include "client/local/readers.h"
 #include "client/session/control.h"
 #include "client/session/end_cause.h"
 #include "client/session/inbound.h"
@@ -25,7 +26,12 @@ struct mst_hint {
 
 	_Atomic uint64_t computes_on; /* version */
 	_Atomic bool over;
+	struct mst_readers *readers; /* of what the first three point to */
 };
+
+/* From now on nobody reads what the hint points to, until it is published again: the session is
+ * replaced. */
+void mst_hint_suspend(struct mst_hint *h);
 
 /* The worker has changed: other threads may learn of it. */
 void mst_hint_publish(struct mst_hint *h);

@@ -15,7 +15,8 @@
 #define STACK_MIN ((size_t)1 << 20)
 
 struct mst_heartbeat {
-	struct mst_control *control;
+	struct mst_control *control; /* the thread's, once it runs */
+	struct mst_heartbeat_next next;
 	pthread_t thread;
 	int notify_fd; /* an eventfd, which ends its sleep */
 	_Atomic bool stop;
@@ -26,18 +27,34 @@ static bool is_closed(struct mst_control *control, uint64_t due_ns)
 	return due_ns == MST_NEVER && mst_control_over(control);
 }
 
-static void *run(void *arg)
+static bool is_to_stop(const struct mst_heartbeat *h)
 {
-	struct mst_heartbeat *h = arg;
+	/* Acquire: pairs with the release in mst_heartbeat_free(). */
+	return atomic_load_explicit(&h->stop, memory_order_acquire);
+}
+
+/* Until the connection has ended, or the thread is to. */
+static void beat(struct mst_heartbeat *h)
+{
 	uint64_t rung;
 
-	/* Acquire: pairs with the release in mst_heartbeat_free(). */
-	while (!atomic_load_explicit(&h->stop, memory_order_acquire)) {
+	while (!is_to_stop(h)) {
 		uint64_t due_ns = mst_control_step(h->control, mst_now_ns());
 		if (is_closed(h->control, due_ns))
 			break;
 		mst_control_sleep(h->control, h->notify_fd, due_ns);
 		(void)!read(h->notify_fd, &rung, sizeof(rung));
+	}
+}
+
+static void *run(void *arg)
+{
+	struct mst_heartbeat *h = arg;
+
+	while (h->control != NULL && !is_to_stop(h)) {
+		beat(h);
+		if (!is_to_stop(h))
+			h->control = h->next.seek(h->next.ctx, h->control);
 	}
 	return NULL;
 }
@@ -71,7 +88,8 @@ static int start_thread(struct mst_heartbeat *h)
 	return -rc;
 }
 
-int mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out)
+int mst_heartbeat_new(struct mst_control *control, const struct mst_heartbeat_next *next,
+		      struct mst_heartbeat **out)
 {
 	struct mst_heartbeat *h = calloc(1, sizeof(*h));
 	int rc;
@@ -79,6 +97,7 @@ int mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out)
 	if (h == NULL)
 		return -ENOMEM;
 	h->control = control;
+	h->next = *next;
 	h->notify_fd = mst_descriptor_lift(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
 	if (h->notify_fd < 0) {
 		rc = -errno;

@@ -8,8 +8,16 @@
 
 struct mst_heartbeat;
 
+/* What the thread does when the connection has ended: it returns the one that it goes on with, or
+ * NULL. It may block, but not once it has been told otherwise that the thread is to end. */
+struct mst_heartbeat_next {
+	struct mst_control *(*seek)(void *ctx, struct mst_control *lost);
+	void *ctx;
+};
+
 /* 0 or a negative errno. */
-int mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out);
+int mst_heartbeat_new(struct mst_control *control, const struct mst_heartbeat_next *next,
+		      struct mst_heartbeat **out);
 /* In a child of fork(), where there is no such thread: closes the notify descriptor. Afterwards it
  * may only be freed. */
 void mst_heartbeat_disown(struct mst_heartbeat *h);

@@ -24,7 +24,10 @@ static int take_session(struct mst_inbound *in, const struct mst_part *p, uint32
 	if (word.state != MST_SESSION_ENDED)
 		return -EPROTO;
 	in->ended_by = p;
-	mst_worker_fail(in->worker, mst_control_ending(word.error));
+	if (word.error == MST_AGAIN && in->returns)
+		mst_worker_go_adrift(in->worker);
+	else
+		mst_worker_fail(in->worker, mst_control_ending(word.error));
 	return 0;
 }
 

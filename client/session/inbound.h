@@ -14,6 +14,7 @@
 struct mst_inbound {
 	struct mst_links *links;
 	struct mst_worker *worker;
+	bool returns; /* the worker waits for another server if one is lost */
 
 	const struct mst_part *ended_by; /* its server has ended the session; NULL: none has */
 	const struct mst_part *odd;      /* the first that broke the protocol; NULL: none has */

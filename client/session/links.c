@@ -61,6 +61,7 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 	if (rc != 0)
 		return mst_reason_fail(l->failure, rc, "cannot open %s: %s", l->transport->scheme,
 				       cause(rc, &why));
+	atomic_store(&l->wakes, l->net);
 	return 0;
 }
 
@@ -240,21 +241,38 @@ void mst_links_free(struct mst_links *l, bool inherited)
 	}
 }
 
+/* All but what other threads look at. */
+static void reset(struct mst_links *l)
+{
+	l->transport = NULL;
+	l->net = NULL;
+	memset(l->part, 0, sizeof(l->part));
+	l->count = l->first = l->rank = l->moved = 0;
+	l->copied = 0;
+	l->lost = l->detached = l->marked = false;
+	l->result_into = NULL;
+}
+
 void mst_links_close(struct mst_links *l)
 {
+	atomic_store(&l->wakes, NULL);
+	mst_readers_drain(&l->wakers);
 	if (l->net != NULL)
 		l->transport->net_close(l->net);
-	*l = (struct mst_links){ .failure = l->failure };
+	reset(l);
 }
 
 void mst_links_disown(struct mst_links *l)
 {
-	if (l->transport->disown != NULL)
+	if (l->net != NULL && l->transport->disown != NULL) /* else it is being replaced */
 		l->transport->disown(l->net);
 }
 
 void mst_links_wake(struct mst_links *l)
 {
-	if (l->net != NULL)
-		l->transport->wake(l->net);
+	mst_readers_enter(&l->wakers);
+	struct mst_net *net = atomic_load(&l->wakes);
+	if (net != NULL)
+		l->transport->wake(net);
+	mst_readers_leave(&l->wakers);
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "client/local/settings.h"
+#include "client/local/readers.h"
 #include "client/session/network_choice.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
@@ -50,6 +51,9 @@ struct mst_links {
 	bool detached;  /* this end has ended: all links are */
 	/* Memory of the caller's that the servers write results to; NULL: none. */
 	struct mst_region *result_into;
+
+	_Atomic(struct mst_net *) wakes; /* the net, for mst_links_wake(); NULL: none */
+	struct mst_readers wakers;
 };
 
 struct mst_links_cfg {

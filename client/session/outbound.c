@@ -19,12 +19,27 @@ static int await_room(struct mst_outbound *o, uint64_t deadline_ns, struct mst_e
 		return rc;
 	if (mst_engine_sleep(o->engine, deadline_ns) != -ETIMEDOUT)
 		return mst_engine_update(o->engine);
+	if (mst_client_session_returns(o->engine->session)) {
+		mst_worker_go_adrift(o->worker);
+		return 0;
+	}
 	mst_engine_fail(o->engine, -ENOTCONN);
 	return mst_reason_fail(o->engine->failure, -ENOTCONN,
 			       "rank %" PRIu32
 			       ": the link to the server has taken no more data for as "
 			       "long as a step waits for a worker (--patience, --lease)",
 			       o->links->rank);
+}
+
+/* A worker that may come back goes on as if it had been sent. */
+static int refused(struct mst_outbound *o)
+{
+	if (!mst_client_session_returns(o->engine->session))
+		return mst_engine_refused(o->engine);
+	int rc = mst_engine_take(o->engine);
+	if (rc == 0)
+		mst_worker_go_adrift(o->worker);
+	return rc == 0 ? 1 : mst_engine_refused(o->engine);
 }
 
 /* Return: as the put; a negative one has ended the session. Credits cannot run out: the grants and
@@ -38,13 +53,15 @@ static int put(struct mst_outbound *o, const struct mst_part *to, const struct m
 
 	/* Nobody looks at the data of a contribution any more once the job has ended. */
 	while (!put->signal || o->worker->last == MST_VERSION_NONE) {
+		if (o->worker->adrift)
+			return 1;
 		if (o->links->detached)
-			return mst_engine_refused(o->engine);
+			return refused(o);
 		int rc = o->links->transport->put(to->link, put);
 		if (rc >= 0)
 			return rc;
 		if (rc != -EAGAIN || o->links->transport->maps)
-			return mst_engine_refused(o->engine);
+			return refused(o);
 		if (deadline_ns == 0)
 			deadline_ns = mst_deadline_ns(
 				mst_client_session_patience(o->engine->session));

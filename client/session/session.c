@@ -37,8 +37,16 @@ static double seconds(uint64_t ns)
 
 /* ---- the leader ---- */
 
-static bool may_come_later(int error)
+static bool is_unwanted(const struct mst_client_session *s)
 {
+	return s->unwanted != NULL && atomic_load_explicit(s->unwanted, memory_order_acquire);
+}
+
+/* A name that a server had may be missing while another server takes its place. */
+static bool may_come_later(const struct mst_client_session *s, int error)
+{
+	if (s->unwanted != NULL && error == -ENOENT)
+		return true;
 	return error == -ECONNREFUSED || error == -EHOSTUNREACH || error == -ETIMEDOUT ||
 	       error == -ECONNRESET;
 }
@@ -82,6 +90,14 @@ static void tell_waiting(const struct mst_client_session *s, uint64_t *tell_ns, 
 		 seconds(s->settings->join_ns), what_to_do(s, error, why, &advice));
 }
 
+/* How long one call may take, of the time that is left. */
+static uint64_t at_once(const struct mst_client_session *s, uint64_t left_ns)
+{
+	uint64_t most_ns = s->unwanted != NULL ? MST_SECOND : TELL_NS;
+
+	return left_ns < most_ns ? left_ns : most_ns;
+}
+
 /* Tries until the deadline, because the server may be started later than its workers. */
 static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struct mst_stream **out)
 {
@@ -95,18 +111,21 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 	(void)whose_address(s->settings, from, sizeof(from));
 
 	/* An address that swallows calls is told of in time, too. */
-	left = left < TELL_NS ? left : TELL_NS;
-	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 && may_come_later(rc)) {
-		tell_waiting(s, &tell_ns, from, rc, &proof.why);
+	left = at_once(s, left);
+	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 &&
+	       may_come_later(s, rc)) {
+		if (s->unwanted == NULL)
+			tell_waiting(s, &tell_ns, from, rc, &proof.why);
 		left = mst_left_ns(deadline_ns);
-		if (left == 0)
+		if (left == 0 || is_unwanted(s))
 			return mst_reason_fail(s->failure, -ETIMEDOUT,
 					       "no server answered at %s%s within %.1f s (%s): %s",
 					       server, from, seconds(s->settings->join_ns),
 					       mst_reason_or_errno(&proof.why, rc),
 					       what_to_do(s, rc, &proof.why, &advice));
 		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
-		left = mst_left_ns(deadline_ns);
+		left = s->unwanted == NULL ? mst_left_ns(deadline_ns)
+					   : at_once(s, mst_left_ns(deadline_ns));
 	}
 	if (rc != 0 && proof.why.text[0] != '\0')
 		return mst_reason_fail(s->failure, rc, "%s", proof.why.text);
@@ -189,6 +208,12 @@ static void find_origins(struct mst_client_session *s)
 			 strerror(-rc));
 }
 
+/* A worker that comes back takes the rank that it had. */
+static int32_t wanted_rank(const struct mst_client_session *s)
+{
+	return s->unwanted != NULL ? s->rank : s->settings->rank;
+}
+
 static int say_hello(struct mst_client_session *s)
 {
 	struct mst_message *msg = calloc(1, sizeof(*msg));
@@ -198,7 +223,7 @@ static int say_hello(struct mst_client_session *s)
 		return mst_reason_fail(s->failure, -ENOMEM,
 				       "no memory for the message that joins the job");
 	msg->kind = MST_MSG_HELLO;
-	msg->hello = (struct mst_hello){ .rank = settings->rank,
+	msg->hello = (struct mst_hello){ .rank = wanted_rank(s),
 					 .elems = settings->elems,
 					 .type = (uint32_t)settings->type,
 					 .result_type = (uint32_t)settings->result_type,
@@ -206,7 +231,8 @@ static int say_hello(struct mst_client_session *s)
 					 .pid = (uint32_t)getpid(),
 					 .comes_back = settings->comes_back,
 					 .table = mst_tensors_table(settings->tensors),
-					 .origins = s->origins };
+					 .origins = s->origins,
+					 .returning = s->returning };
 	memcpy(msg->hello.job, settings->job, sizeof(msg->hello.job));
 	int rc = mst_control_send(s->control, msg);
 	free(msg);
@@ -271,7 +297,7 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 			return job_is_over(s);
 		if (s->told.send_table && !s->told.welcomed)
 			(void)send_table(s); /* what comes next is a refusal */
-		if (mst_left_ns(deadline_ns) == 0)
+		if (mst_left_ns(deadline_ns) == 0 || is_unwanted(s))
 			return mst_reason_fail(s->failure, -ETIMEDOUT,
 					       "the server at %s took the connection, but has not "
 					       "answered the hello within %.1f s",
@@ -333,8 +359,11 @@ static bool parts_fit(const struct mst_welcome *w)
 }
 
 /* What is wrong with a welcome that no leader of this release would send; NULL: nothing. */
-static const char *absurdity(const struct mst_settings *s, const struct mst_welcome *w)
+static const char *absurdity(const struct mst_client_session *of, const struct mst_welcome *w)
 {
+	const struct mst_settings *s = of->settings;
+	int32_t rank = wanted_rank(of);
+
 	if (strcmp(w->job, s->job) != 0)
 		return "is into another job";
 	if (w->elems != s->elems || w->type != (uint32_t)s->type ||
@@ -342,7 +371,7 @@ static const char *absurdity(const struct mst_settings *s, const struct mst_welc
 		return "has another length, other types or another owner than the hello";
 	if (w->workers == 0 || w->workers > MST_WORKERS_MAX || w->rank >= w->workers)
 		return "has a rank or a number of workers that cannot be";
-	if (s->rank >= 0 && w->rank != (uint32_t)s->rank)
+	if (rank >= 0 && w->rank != (uint32_t)rank)
 		return "gives another rank than was asked for";
 	if (w->incarnation == 0 || w->slots == 0 || w->slots > MST_SLOTS_MAX || w->buffers == 0 ||
 	    w->buffers > BUFFERS_MAX)
@@ -407,7 +436,7 @@ int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
 
 	if (rc != 0)
 		return rc;
-	const char *wrong = absurdity(s->settings, &s->welcome);
+	const char *wrong = absurdity(s, &s->welcome);
 	if (wrong != NULL)
 		return mst_reason_fail(s->failure, -EPROTO, "the welcome of the server at %s %s",
 				       s->settings->server, wrong);
@@ -418,19 +447,40 @@ int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
 
 /* ---- after the welcome ---- */
 
-int mst_client_session_beat(struct mst_client_session *s)
+void mst_client_session_beat_on(struct mst_client_session *s)
 {
 	uint64_t beat_ns = s->welcome.lease_ns / 4;
-	struct mst_reason cause;
 
 	mst_control_beat(s->control, &s->welcome, beat_ns < BEAT_MAX_NS ? beat_ns : BEAT_MAX_NS,
 			 mst_now_ns());
-	int rc = mst_heartbeat_new(s->control, &s->heartbeat);
+}
+
+int mst_client_session_beat(struct mst_client_session *s, const struct mst_heartbeat_next *next)
+{
+	struct mst_reason cause;
+
+	mst_client_session_beat_on(s);
+	int rc = mst_heartbeat_new(s->control, next, &s->heartbeat);
 	if (rc != 0)
 		return mst_reason_fail(s->failure, rc, "cannot start the heartbeat's thread: %s",
 				       rc == -EAGAIN ? mst_host_tasks_failed(rc, &cause)
 						     : mst_limit_failed(rc, 0, &cause));
 	return 0;
+}
+
+void mst_client_session_adopt(struct mst_client_session *s, struct mst_client_session *next)
+{
+	struct muster_job first = s->job;
+
+	mst_control_free(s->control);
+	s->control = next->control;
+	next->control = NULL;
+	s->told = next->told;
+	s->table_sent = next->table_sent;
+	s->welcome = next->welcome;
+	describe_job(s->settings, &s->welcome, &s->job);
+	s->job.first_version = first.first_version;
+	s->job.first_samples = first.first_samples;
 }
 
 /* Does an error of a link look as it does when the session has ended? */

@@ -32,13 +32,24 @@ struct mst_client_session {
 	struct muster_job job;           /* what of it the user is told */
 	/* Why links do not go over the networks that come before theirs; "": none do. */
 	struct mst_reason passed;
+
+	/* Of a session that comes back: what it claims, and which rank it has. NULL: it is the
+	 * first. Joining ends where it becomes true. */
+	const _Atomic bool *unwanted;
+	struct mst_returning returning;
+	int32_t rank;
 };
 
 /* Finds the leader, says hello, checks the welcome. 0, or an error with its sentence. */
 int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns);
-/* Starts the heartbeat's thread: from the welcome on the lease counts. 0, or an error with its
- * sentence. */
-int mst_client_session_beat(struct mst_client_session *s);
+/* Starts the heartbeat's thread: from the welcome on the lease counts. @next: what that thread
+ * does when the session has ended. 0, or an error with its sentence. */
+int mst_client_session_beat(struct mst_client_session *s, const struct mst_heartbeat_next *next);
+/* The same of the session of a thread that beats already. */
+void mst_client_session_beat_on(struct mst_client_session *s);
+/* @next has been joined in place of the session that is lost, whose connection is closed. What the
+ * job began with stays as it was told first. Nobody uses the old connection any more. */
+void mst_client_session_adopt(struct mst_client_session *s, struct mst_client_session *next);
 /* Ends the thread and closes the connection. Accepts a session at any stage of joining. */
 void mst_client_session_fini(struct mst_client_session *s);
 /* In a child of fork(): closes the inherited descriptors, of which the parent notices nothing. */
@@ -55,6 +66,18 @@ int mst_client_session_tell(struct mst_client_session *s, const struct mst_messa
 
 /* Sends a state. As mst_control_give(). */
 int mst_client_session_give(struct mst_client_session *s, const struct mst_gift *gift);
+
+/* Does the worker wait for another server when one is lost? */
+static inline bool mst_client_session_returns(const struct mst_client_session *s)
+{
+	return s->welcome.server_patience_ns != 0;
+}
+
+/* Is it known which generation the session is of? Else the leader has still to say it. */
+static inline bool mst_client_session_has_begun(const struct mst_client_session *s)
+{
+	return !mst_client_session_returns(s) || s->welcome.generation.number > 0 || s->told.begun;
+}
 
 /* How long it may take until nobody waits for this worker any more: a step waits for a patience,
  * and the worker's silence is noticed after a lease. */

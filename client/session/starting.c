@@ -52,6 +52,75 @@ static void send_no_state(struct mst_starting *s, struct mst_message *msg)
 		s->ended = mst_client_session_tell(s->session, msg) == 0;
 }
 
+/* ---- the sets of the last versions ---- */
+
+/* The oldest version from which on the sets of all versions are here, up to the last one that was
+ * given; MST_VERSION_NONE: not even that of the last one is. */
+static uint64_t first_set(const struct mst_worker *w)
+{
+	uint32_t most = w->cfg.history < MST_COUNTED_MAX ? w->cfg.history : MST_COUNTED_MAX - 1;
+	uint64_t version = w->given;
+
+	if (mst_worker_set_of(w, version) == NULL)
+		return MST_VERSION_NONE;
+	for (uint32_t i = 0; i < most && version > 0 && mst_worker_set_of(w, version - 1) != NULL;
+	     i++)
+		version--;
+	return version;
+}
+
+/* The window of the step that made the version is what the version before it has opened. */
+static uint32_t window_of(const struct mst_worker *w, uint64_t version)
+{
+	const struct mst_held *before = version > 0 ? mst_worker_set_of(w, version - 1) : NULL;
+
+	return before != NULL ? before->window : 0;
+}
+
+static void fill_set(const struct mst_starting *s, const struct mst_held *held,
+		     struct mst_set_piece *out)
+{
+	uint32_t left = held->share_count - s->share;
+
+	*out = (struct mst_set_piece){ .version = held->version,
+				       .made = mst_lineage_maker(s->lineage, held->version),
+				       .weight = held->weight,
+				       .lr_scale = held->lr_scale,
+				       .window = window_of(s->worker, held->version),
+				       .first = s->share,
+				       .total = held->share_count,
+				       .count = left < MST_SET_SHARES ? left : MST_SET_SHARES };
+	for (uint32_t i = 0; i < out->count; i++) {
+		const struct muster_share *share = &held->share[s->share + i];
+		out->share[i] = (struct mst_lane_share){ share->rank, share->count, share->weight };
+	}
+}
+
+/* Return: all have been sent. */
+static bool send_sets(struct mst_starting *s, struct mst_message *msg)
+{
+	const struct mst_worker *w = s->worker;
+
+	if (s->set == 0 && s->share == 0)
+		s->set = first_set(w);
+	while (s->set != MST_VERSION_NONE && s->set <= w->given) {
+		const struct mst_held *held = mst_worker_set_of(w, s->set);
+		msg->kind = MST_MSG_SET;
+		fill_set(s, held, &msg->set);
+		if (mst_client_session_tell(s->session, msg) != 0)
+			return false; /* no room: this thread is woken when there is */
+		s->share += msg->set.count;
+		if (s->share == held->share_count) {
+			s->set++;
+			s->share = 0;
+		}
+	}
+	s->set = MST_VERSION_NONE;
+	return true;
+}
+
+/* ---- the state ---- */
+
 /* Sends as many pieces as there is room for now. */
 static int send_state(struct mst_starting *s, struct mst_message *msg, const char *own)
 {
@@ -66,6 +135,8 @@ static int send_state(struct mst_starting *s, struct mst_message *msg, const cha
 				       "give muster_start() the same state again",
 				       s->session->job.rank);
 	if (s->session->told.wanted.tensors != 0 && !send_tensors(s, msg))
+		return 0;
+	if (s->session->told.wanted.sets != 0 && !send_sets(s, msg))
 		return 0;
 	if (!wanted) {
 		send_no_state(s, msg);
@@ -87,6 +158,33 @@ static int send_state(struct mst_starting *s, struct mst_message *msg, const cha
 	return 0;
 }
 
+int mst_starting_serve(struct mst_starting *s, const void *own)
+{
+	if (!s->session->told.send_state)
+		return 0;
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+	if (msg == NULL)
+		return mst_reason_fail(s->failure, -ENOMEM, "no memory for a message");
+	int rc = send_state(s, msg, s->brings != NULL ? s->brings : own);
+	free(msg);
+	return rc;
+}
+
+void mst_starting_again(struct mst_starting *s, const struct mst_lineage *lineage,
+			const void *brings)
+{
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+
+	s->lineage = lineage;
+	s->brings = brings;
+	s->set = s->sent = 0;
+	s->share = s->tensors_sent = 0;
+	s->ended = false;
+	if (msg != NULL && mst_worker_has_begun(s->worker))
+		say_start(s, msg, brings != NULL);
+	free(msg);
+}
+
 static int time_is_over(struct mst_starting *s)
 {
 	return mst_reason_fail(
@@ -97,7 +195,7 @@ static int time_is_over(struct mst_starting *s)
 		(double)s->session->settings->join_ns / (double)MST_SECOND);
 }
 
-static int await_start(struct mst_starting *s, struct mst_message *msg, const void *own)
+static int await_start(struct mst_starting *s, const void *own)
 {
 	uint64_t deadline_ns = mst_deadline_ns(s->session->settings->join_ns);
 	struct mst_engine_watch watch = { 0 };
@@ -107,15 +205,17 @@ static int await_start(struct mst_starting *s, struct mst_message *msg, const vo
 		int rc = mst_engine_update(s->engine);
 		if (rc != 0)
 			return rc;
-		if (mst_worker_misses(s->worker) == 0)
+		if (s->worker->adrift)
+			return MST_AGAIN;
+		if (mst_worker_misses(s->worker) == 0 && mst_client_session_has_begun(s->session))
 			return 0;
 		if (mst_client_transfer_is_behind(s->transfer))
 			return mst_client_transfer_tell(s->transfer);
 		rc = mst_engine_cut_off(s->engine);
 		if (rc > 0)
 			continue;
-		if (rc == 0 && s->session->told.send_state)
-			rc = send_state(s, msg, own);
+		if (rc == 0)
+			rc = mst_starting_serve(s, own);
 		if (rc != 0)
 			return rc;
 		if (slept == -ETIMEDOUT)
@@ -133,6 +233,8 @@ int mst_starting_run(struct mst_starting *s, const void *own)
 {
 	int rc = mst_engine_update(s->engine);
 
+	if (rc == 0 && s->worker->adrift)
+		return MST_AGAIN;
 	if (rc == 0 && own != NULL && s->sent < state_bytes(s))
 		rc = mst_client_guard_state(s->guard, own);
 	if (rc != 0)
@@ -142,7 +244,7 @@ int mst_starting_run(struct mst_starting *s, const void *own)
 		return mst_reason_fail(s->failure, -ENOMEM, "no memory for a message");
 	if (s->worker->phase == MST_WORKER_JOINED)
 		say_start(s, msg, own != NULL);
-	rc = await_start(s, msg, own);
+	rc = await_start(s, own);
 	free(msg);
 	return rc;
 }

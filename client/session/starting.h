@@ -6,6 +6,7 @@
 
 #include "client/local/guard.h"
 #include "client/session/engine.h"
+#include "client/session/lineage.h"
 #include "client/session/state_transfer.h"
 
 struct mst_starting {
@@ -16,13 +17,27 @@ struct mst_starting {
 	struct mst_client_transfer *transfer;
 	struct mst_reason *failure;
 
+	/* A worker that comes back: its last result, and what it knows of it. NULL: it is new. */
+	const struct mst_lineage *lineage;
+	const void *brings; /* NULL: it has no whole copy */
+	uint64_t set;       /* the version whose set is sent next, */
+	uint32_t share;     /* and of this the next share */
+
 	uint64_t sent;         /* bytes of the start state */
 	uint32_t tensors_sent; /* of the table, which goes before it */
 	bool ended;            /* no state is wanted, and the server has been told its end */
 };
 
+/* A worker that comes back says that it is ready, in the session that has just been linked. */
+void mst_starting_again(struct mst_starting *s, const struct mst_lineage *lineage,
+			const void *brings);
+/* Sends what the leader has asked for, as far as there is room. @own: as below. 0, or an error with
+ * its sentence. */
+int mst_starting_serve(struct mst_starting *s, const void *own);
+
 /* @own: the start state to offer, or NULL. 0: the first outcome is ready. Else an error with its
- * sentence; after -EDOM, -ETIMEDOUT and -EINTR it may be called again. */
+ * sentence; after -EDOM, -ETIMEDOUT and -EINTR it may be called again. MST_AGAIN, without a sentence: the
+ * session is lost, and the worker may come back. */
 int mst_starting_run(struct mst_starting *s, const void *own);
 
 #endif

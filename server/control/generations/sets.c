@@ -21,7 +21,7 @@ static bool make_room(struct mst_job_sets *s, uint32_t workers, uint32_t history
 	if (s->counted != NULL)
 		return true;
 	s->workers = workers;
-	s->max = history < MST_COUNTED_MAX ? history : MST_COUNTED_MAX;
+	s->max = history < MST_COUNTED_MAX ? history + 1 : MST_COUNTED_MAX;
 	s->counted = calloc((size_t)s->max * workers, sizeof(*s->counted));
 	s->share = calloc(workers, sizeof(*s->share));
 	return s->counted != NULL && s->share != NULL;

@@ -29,7 +29,7 @@ struct mst_job_sets {
 void mst_job_sets_fini(struct mst_job_sets *s); /* accepts zeroed memory */
 /* Nothing of what has come counts: another worker brings them. */
 void mst_job_sets_forget(struct mst_job_sets *s);
-/* Takes a piece. @history: the versions that a worker keeps sets of.
+/* Takes a piece. @history: so many versions a worker keeps sets of, besides the last one.
  * Return: NULL, or what is wrong with it: how the worker broke the protocol. */
 const char *mst_job_sets_take(struct mst_job_sets *s, const struct mst_set_piece *piece,
 			      uint32_t workers, uint32_t history);

@@ -129,10 +129,11 @@ int mst_start_sender_state(struct mst_start_state *s, struct mst_conn *c,
 		return 0;
 	struct mst_brought brought = { .bare = is_bare(c), .lr_scale = 1 };
 
-	if (c->claimed.number > 0 && !mst_job_sets_newest(&j->sets, c->claimed.version, &brought))
+	bool has_set = mst_job_sets_newest(&j->sets, c->claimed.version, &brought);
+	if (c->claimed.number > 0 && !is_bare(c) && !has_set)
 		return mst_reason_fail(why, -EPROTO,
 				       "broke the protocol: a version without its set");
-	brought.bare = is_bare(c);
+	brought.bare = is_bare(c); /* without a set if it took that version with a state */
 	c->sends_state = false;
 	mst_start_state_ends(s, c->who, &brought);
 	return 0;

@@ -221,7 +221,7 @@ static void the_first_outcome_waits_for_the_verdicts(void)
 	CU_ASSERT_EQUAL(session_answer(1, MST_WHERE_COPIED), 0);
 	CU_ASSERT_EQUAL(mst_worker_misses(w), MST_MISSES_VERDICT);
 	CU_ASSERT(!session_wait_asks());
-	mst_tickets_counted(&w->tickets, &(struct mst_tickets_part){ 1, 1, 0 });
+	mst_tickets_counted(&w->tickets, &(struct mst_tickets_part){ 1, 1, 0, 1 });
 	mst_tickets_cancel_rest(&w->tickets);
 	CU_ASSERT(takes(MUSTER_COUNTED, 1, 1));
 	CU_ASSERT_EQUAL(session_out.version, 1);

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/api/returning.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+
+/* While there is no net to sleep on. */
+#define NAP_NS (5 * MST_MS)
+
+/* ---- the session that is lost ---- */
+
+/* A link has been lost, and the leader has not said why. The words may be on their way, and may be
+ * that nobody is to come back. */
+static int end_session(struct muster *m)
+{
+	struct mst_reason why;
+
+	if (m->returning.heard_until_ns == 0)
+		m->returning.heard_until_ns = mst_deadline_ns(MST_LAST_WORDS_NS);
+	if (mst_left_ns(m->returning.heard_until_ns) > 0)
+		return -EAGAIN;
+	mst_reason_set(&why, "the link to a server is lost, and the leader at %s says nothing",
+		       m->settings.server);
+	mst_control_give_up(m->session.control, why.text);
+	mst_heartbeat_ring(m->session.heartbeat);
+	return -EAGAIN;
+}
+
+/* It cannot be put in the place of the last: it is lost again. */
+static int lose_again(struct muster *m)
+{
+	mst_worker_go_adrift(&m->worker);
+	mst_control_give_up(m->session.control, m->failure.text);
+	mst_heartbeat_ring(m->session.heartbeat);
+	return -EAGAIN;
+}
+
+static int over(struct muster *m, const struct mst_reason *why)
+{
+	uint64_t lost_ns, left_ns;
+
+	mst_comeback_times(&m->comeback, &lost_ns, &left_ns);
+	mst_engine_fail(&m->engine, m->comeback.error);
+	return mst_reason_fail(&m->failure, m->comeback.error,
+			       "rank %" PRIu32 " in job \"%s\": its server was lost, and no other "
+			       "has let it come back within %.3g s (--server-patience %.3g s): %s",
+			       m->session.job.rank, m->session.job.name,
+			       (double)lost_ns / (double)MST_SECOND,
+			       (double)m->session.welcome.server_patience_ns / (double)MST_SECOND,
+			       why->text);
+}
+
+/* ---- the next session ---- */
+
+/* What the program may still read, and what the next servers may ask for. */
+static void keep_result(struct muster *m)
+{
+	const struct mst_worker *w = &m->worker;
+
+	if (w->held.version == w->given && w->given != MST_VERSION_NONE && !w->held.earlier)
+		mst_result_copy_take(&m->snapshot, &m->contiguous, &w->held);
+	m->contiguous.kept = m->snapshot.data;
+}
+
+/* Where a session has been lost again before its links were made, there are none. */
+static void close_links(struct muster *m)
+{
+	mst_hint_suspend(&m->hint);
+	mst_sources_let_go(&m->sources);
+	mst_links_free(&m->links, false);
+	mst_contiguous_unmap(&m->contiguous);
+	mst_links_close(&m->links);
+}
+
+static void remember(struct muster *m)
+{
+	struct mst_returning_handle *r = &m->returning;
+
+	if (r->unsettled)
+		return; /* nothing has been pushed since */
+	r->unsettled = true;
+	r->base = m->worker.base;
+	r->sent = m->worker.base + m->worker.headers;
+	r->incarnation = m->session.job.incarnation;
+	r->generation = m->lineage.of.id;
+}
+
+static void forget_calls(struct muster *m)
+{
+	m->inbound.ended_by = m->inbound.odd = NULL;
+	m->cause.waited = false;
+	m->returning.heard_until_ns = 0;
+	m->transfer.answered = m->transfer.overcome = 0;
+	m->average_asked = false;
+	m->goals_told = 0;
+	m->goal_told = false;
+	m->differences = 0;
+	m->try_watch = (struct mst_engine_watch){ 0 };
+}
+
+static int link_again(struct muster *m)
+{
+	struct mst_network_choice choice;
+	uint64_t deadline_ns = mst_deadline_ns(m->settings.join_ns);
+
+	mst_network_choice_init(&choice, &m->settings.networks);
+	struct mst_links_cfg cfg = { .settings = &m->settings,
+				     .welcome = &m->session.welcome,
+				     .choice = &choice,
+				     .deadline_ns = deadline_ns,
+				     .unwanted = mst_handle_is_unwanted,
+				     .ctx = &m->session };
+	int rc = mst_links_open(&m->links, &cfg);
+	if (rc == 0)
+		rc = mst_links_dial(&m->links, &cfg);
+	if (rc == 0)
+		rc = mst_sources_renew(&m->sources);
+	return rc;
+}
+
+/* What the leader of the last session knew of this worker. */
+static void tell_again(struct muster *m)
+{
+	struct mst_message *msg = calloc(1, sizeof(*msg));
+
+	if (msg == NULL)
+		return; /* the job ends when an operator ends it, or another worker */
+	msg->kind = MST_MSG_FINISH;
+	msg->goal = m->goal_given;
+	if (m->goal_given != 0 && mst_client_session_tell(&m->session, msg) == 0)
+		m->goals_told++;
+	msg->goal = 0;
+	if (m->worker.finishing)
+		(void)mst_client_session_tell(&m->session, msg);
+	free(msg);
+}
+
+static int swap(struct muster *m)
+{
+	keep_result(m);
+	remember(m);
+	close_links(m);
+	if (!mst_comeback_take(&m->comeback, &m->session))
+		return -EAGAIN;
+	forget_calls(m);
+	mst_lineage_session(&m->lineage, &m->session.welcome.generation,
+			    m->session.job.incarnation);
+	int rc = link_again(m);
+	if (rc == 0)
+		rc = mst_handle_go_on(m);
+	if (rc != 0)
+		return lose_again(m);
+	mst_starting_again(&m->starting, &m->lineage, m->snapshot.data);
+	tell_again(m);
+	return 0;
+}
+
+int mst_return_step(struct muster *m)
+{
+	struct mst_reason why;
+
+	switch (mst_comeback_look(&m->comeback, &why)) {
+	case MST_COMEBACK_NONE:
+		return mst_control_lost(m->session.control) ? -EAGAIN : end_session(m);
+	case MST_COMEBACK_SEEKS:
+		return -EAGAIN;
+	case MST_COMEBACK_OVER:
+		return over(m, &why);
+	default:
+		return swap(m);
+	}
+}
+
+static int time_is_over(struct muster *m)
+{
+	uint64_t lost_ns, left_ns;
+
+	mst_comeback_times(&m->comeback, &lost_ns, &left_ns);
+	return mst_reason_fail(&m->failure, -ETIMEDOUT,
+			       "rank %" PRIu32 ": a server of job \"%s\" at %s has been lost for "
+			       "%.3g s (%.200s), and no other has taken its place yet; nothing is "
+			       "lost, wait again (for %.3g s more, --server-patience)",
+			       m->session.job.rank, m->session.job.name, m->settings.server,
+			       (double)lost_ns / (double)MST_SECOND, m->session.told.reason.text,
+			       (double)left_ns / (double)MST_SECOND);
+}
+
+static int sleep_for(struct muster *m, uint64_t deadline_ns)
+{
+	uint64_t left_ns = mst_left_ns(deadline_ns);
+
+	if (m->links.net != NULL && !m->links.lost)
+		return mst_engine_sleep(&m->engine, deadline_ns);
+	if (left_ns == 0)
+		return -ETIMEDOUT;
+	mst_sleep_ns(left_ns < NAP_NS ? left_ns : NAP_NS);
+	return 0;
+}
+
+int mst_return_await(struct muster *m, uint64_t deadline_ns)
+{
+	int slept = 0;
+
+	for (;;) {
+		int rc = m->links.net != NULL ? mst_engine_take(&m->engine) : 0;
+		if (rc == 0)
+			rc = mst_return_step(m);
+		if (rc != -EAGAIN)
+			return rc;
+		if (slept == -ETIMEDOUT)
+			return time_is_over(m);
+		rc = mst_engine_interrupted(&m->engine, slept);
+		if (rc != 0)
+			return rc;
+		slept = sleep_for(m, deadline_ns);
+	}
+}
+
+/* ---- verdicts of what was pushed in the last session ---- */
+
+/* It is the same generation: its ledger knows. */
+static void judge_by_welcome(struct muster *m)
+{
+	const struct mst_returning_handle *r = &m->returning;
+	const struct mst_welcome *w = &m->session.welcome;
+
+	for (uint32_t i = 0; i < w->verdict_count; i++) {
+		const struct muster_push_verdict *v = &w->verdict[i];
+		struct mst_ticket ticket = { .number = r->base + v->ticket,
+					     .counted_in = v->counted_in,
+					     .verdict = v->verdict };
+		if (v->incarnation == r->incarnation && ticket.number > m->worker.tickets.judged)
+			(void)mst_tickets_judge(&m->worker.tickets, &ticket);
+	}
+}
+
+/* The sets know. A set names a rank, and so a ticket only if it was pushed in the generation that
+ * made the version. */
+static void judge_by_sets(struct muster *m)
+{
+	const struct mst_begins *b = &m->session.told.begins;
+
+	if (m->session.job.owner == MUSTER_WORKERS_OWN)
+		mst_tickets_withdraw(&m->worker.tickets, b->generation.began);
+	for (uint32_t i = 0; i < b->counted.count; i++) {
+		const struct mst_counted_row *row = &b->counted.row[i];
+		struct mst_tickets_part part = { .version = row->version,
+						 .count = row->count,
+						 .window = row->window,
+						 .sent = m->returning.sent };
+		if (row->made == m->returning.generation && row->version > 0)
+			mst_tickets_counted(&m->worker.tickets, &part);
+	}
+}
+
+void mst_return_settle(struct muster *m)
+{
+	struct mst_client_session *s = &m->session;
+
+	if (!mst_client_session_has_begun(s) || !mst_client_session_returns(s))
+		return;
+	if (s->told.begun)
+		s->welcome.generation = s->told.begins.generation;
+	mst_lineage_begins(&m->lineage, &s->welcome.generation);
+	if (!m->returning.unsettled)
+		return;
+	m->returning.unsettled = false;
+	if (s->told.begun)
+		judge_by_sets(m);
+	else if (s->welcome.generation.id == m->returning.generation)
+		judge_by_welcome(m);
+	mst_tickets_cancel_rest(&m->worker.tickets);
+}
+
+void mst_return_done(struct muster *m)
+{
+	uint64_t lost_ns = mst_comeback_settle(&m->comeback);
+
+	if (lost_ns != 0)
+		mst_info("rank %" PRIu32 " has come back to job \"%s\" of %s with version %" PRIu64
+			 ", generation %" PRIu64 ", after %.3g s",
+			 m->session.job.rank, m->session.job.name, m->settings.server,
+			 m->worker.given, m->session.welcome.generation.number,
+			 (double)lost_ns / (double)MST_SECOND);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/session/comeback.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "common/base/rand.h"
+
+/* A server that has taken the connection may be one that stands still. */
+#define TRY_NS (10 * MST_SECOND)
+/* All workers of a job lose their server at once, and not all come back in the same moment. */
+#define SPREAD_NS (500 * MST_MS)
+#define SPREAD_OF_WORKER_NS (MST_MS / 8)
+#define NAP_NS (20 * MST_MS) /* how often it is looked whether the handle is closed */
+
+void mst_comeback_init(struct mst_comeback *c, struct mst_lineage *lineage,
+		       const struct mst_client_session *first)
+{
+	c->lineage = lineage;
+	pthread_mutex_init(&c->lock, NULL);
+	c->next = (struct mst_client_session){ .settings = first->settings,
+					       .failure = &c->why,
+					       .links = first->links,
+					       .stream = first->stream,
+					       .unwanted = &c->stop };
+}
+
+void mst_comeback_fini(struct mst_comeback *c)
+{
+	if (c->lineage == NULL)
+		return;
+	if (c->next.control != NULL)
+		mst_control_free(c->next.control);
+	pthread_mutex_destroy(&c->lock);
+}
+
+void mst_comeback_disown(struct mst_comeback *c)
+{
+	if (c->next.control != NULL)
+		mst_control_disown(c->next.control);
+}
+
+/* ---- the heartbeat's thread ---- */
+
+static bool is_stopped(const struct mst_comeback *c)
+{
+	return atomic_load_explicit(&c->stop, memory_order_acquire);
+}
+
+static void nap(const struct mst_comeback *c, uint64_t ns)
+{
+	uint64_t deadline_ns = mst_deadline_ns(ns), left_ns;
+
+	while (!is_stopped(c) && (left_ns = mst_left_ns(deadline_ns)) > 0)
+		mst_sleep_ns(left_ns < NAP_NS ? left_ns : NAP_NS);
+}
+
+/* From now on the old session gives no outcome any more. */
+static void begin(struct mst_comeback *c)
+{
+	const struct mst_told *told = &c->last;
+	uint64_t now_ns = mst_now_ns();
+
+	if (c->state == MST_COMEBACK_WELCOMED) { /* nobody has taken it */
+		mst_control_free(c->next.control);
+		c->next.control = NULL;
+	} else {
+		(void)mst_lineage_claim(c->lineage, &c->next.returning);
+		c->next.rank = (int32_t)told->welcome.rank;
+	}
+	if (c->until_ns == 0) {
+		c->lost_ns = now_ns;
+		c->until_ns = told->welcome.server_patience_ns < MST_NEVER - now_ns
+				      ? now_ns + told->welcome.server_patience_ns
+				      : MST_NEVER;
+	}
+	c->state = MST_COMEBACK_SEEKS;
+	c->why = told->reason;
+}
+
+/* Errors that another try does not mend. */
+static bool is_final(int error)
+{
+	return error == -EINVAL || error == -EPROTO || error == -EACCES || error == -ESTALE ||
+	       error == -ESHUTDOWN || error == -EPERM;
+}
+
+static int try(struct mst_comeback *c)
+{
+	struct mst_client_session *s = &c->next;
+	uint64_t left_ns = mst_left_ns(c->until_ns);
+
+	s->told = (struct mst_told){ 0 };
+	int rc = mst_client_session_join(s, mst_deadline_ns(left_ns < TRY_NS ? left_ns : TRY_NS));
+	if (rc == 0) {
+		mst_client_session_beat_on(s);
+		return 0;
+	}
+	bool again = s->told.again;
+	mst_control_free(s->control);
+	s->control = NULL;
+	return is_final(rc) && !again ? rc : -EAGAIN;
+}
+
+static void enter(struct mst_comeback *c, enum mst_comeback_state state, int error)
+{
+	pthread_mutex_lock(&c->lock);
+	c->error = error;
+	c->state = state;
+	pthread_mutex_unlock(&c->lock);
+	mst_links_wake(c->next.links);
+}
+
+static uint64_t drawn(struct mst_rand *rand, uint64_t at_most_ns)
+{
+	return at_most_ns > 0 ? mst_rand_below(rand, at_most_ns) : 0;
+}
+
+static uint64_t first_spread(const struct mst_comeback *c)
+{
+	uint64_t ns = c->last.welcome.workers * SPREAD_OF_WORKER_NS;
+
+	return ns < SPREAD_NS ? ns : SPREAD_NS;
+}
+
+struct mst_control *mst_comeback_seek(void *comeback, struct mst_control *lost)
+{
+	struct mst_comeback *c = comeback;
+	struct mst_rand rand;
+	int rc = -EAGAIN;
+
+	mst_control_peek(lost, &c->last);
+	if (is_stopped(c) || !c->last.again || c->last.welcome.server_patience_ns == 0)
+		return NULL;
+	pthread_mutex_lock(&c->lock);
+	begin(c);
+	pthread_mutex_unlock(&c->lock);
+	mst_rand_seed(&rand, mst_now_ns() ^ (uint64_t)c->next.rank << 48);
+	mst_links_wake(c->next.links); /* a wait may look at the state */
+	nap(c, drawn(&rand, first_spread(c)));
+	while (!is_stopped(c) && (rc = try(c)) == -EAGAIN && mst_left_ns(c->until_ns) > 0)
+		nap(c, SPREAD_NS / 10 + drawn(&rand, SPREAD_NS / 5));
+	if (is_stopped(c))
+		return NULL;
+	enter(c, rc == 0 ? MST_COMEBACK_WELCOMED : MST_COMEBACK_OVER, rc == -EAGAIN ? -ENOTCONN : rc);
+	return rc == 0 ? c->next.control : NULL;
+}
+
+/* ---- the handle's thread ---- */
+
+enum mst_comeback_state mst_comeback_look(struct mst_comeback *c, struct mst_reason *why)
+{
+	pthread_mutex_lock(&c->lock);
+	enum mst_comeback_state state = c->state;
+	if (state == MST_COMEBACK_OVER)
+		*why = c->why;
+	pthread_mutex_unlock(&c->lock);
+	return state;
+}
+
+bool mst_comeback_take(struct mst_comeback *c, struct mst_client_session *out)
+{
+	pthread_mutex_lock(&c->lock);
+	bool there = c->state == MST_COMEBACK_WELCOMED;
+	if (there) {
+		mst_client_session_adopt(out, &c->next);
+		c->state = MST_COMEBACK_NONE;
+	}
+	pthread_mutex_unlock(&c->lock);
+	return there;
+}
+
+uint64_t mst_comeback_settle(struct mst_comeback *c)
+{
+	pthread_mutex_lock(&c->lock);
+	uint64_t lost_ns = c->until_ns != 0 ? mst_now_ns() - c->lost_ns : 0;
+	c->until_ns = 0;
+	pthread_mutex_unlock(&c->lock);
+	return lost_ns;
+}
+
+void mst_comeback_times(struct mst_comeback *c, uint64_t *lost_ns, uint64_t *left_ns)
+{
+	pthread_mutex_lock(&c->lock);
+	*lost_ns = c->until_ns != 0 ? mst_now_ns() - c->lost_ns : 0;
+	*left_ns = c->until_ns != 0 ? mst_left_ns(c->until_ns) : 0;
+	pthread_mutex_unlock(&c->lock);
+}

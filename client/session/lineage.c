@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#include "client/session/lineage.h"
+
+#include <string.h>
+
+/* The word. */
+#define HAS 1u    /* an outcome has been given */
+#define FROZEN 2u /* the claim has been taken */
+#define PLACE 4u  /* the last outcome is in the second place */
+
+void mst_lineage_init(struct mst_lineage *l, bool in_order)
+{
+	*l = (struct mst_lineage){ .in_order = in_order };
+}
+
+void mst_lineage_session(struct mst_lineage *l, const struct mst_generation *of,
+			 uint32_t incarnation)
+{
+	l->of = *of;
+	l->incarnation = incarnation;
+	(void)atomic_fetch_and(&l->word, ~(uint64_t)FROZEN);
+}
+
+void mst_lineage_begins(struct mst_lineage *l, const struct mst_generation *of)
+{
+	l->of = *of;
+}
+
+static const struct mst_returning *last(const struct mst_lineage *l)
+{
+	uint64_t word = atomic_load(&l->word);
+
+	return word & HAS ? &l->mark[(word & PLACE) != 0] : NULL;
+}
+
+static uint64_t remembered(const struct mst_lineage *l, uint64_t version)
+{
+	const struct mst_lineage_made *cell = &l->made[version % MST_COUNTED_MAX];
+
+	return cell->version == version ? cell->made : 0;
+}
+
+/* A generation has made what comes after the version that it began with, and has been told who has
+ * made that one, and the one before. What is older the worker knows by itself. */
+uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version)
+{
+	if (l->of.number == 0)
+		return 0;
+	if (version > l->of.began)
+		return l->of.id;
+	if (version == l->of.began && l->of.made != 0)
+		return l->of.made;
+	if (version + 1 == l->of.began && l->of.made_before != 0)
+		return l->of.made_before;
+	return remembered(l, version);
+}
+
+static void mark(struct mst_lineage *l, uint64_t version, double samples,
+		 struct mst_returning *out)
+{
+	*out = (struct mst_returning){ .number = l->of.number,
+				       .version = version,
+				       .made = mst_lineage_maker(l, version),
+				       .samples = samples };
+	memcpy(out->run, l->of.run, sizeof(out->run));
+	if (version > 0 && l->in_order)
+		out->made_before = mst_lineage_maker(l, version - 1);
+	l->made[version % MST_COUNTED_MAX] = (struct mst_lineage_made){ version, out->made };
+}
+
+bool mst_lineage_outcome(struct mst_lineage *l, uint64_t version, double samples)
+{
+	uint64_t word = atomic_load(&l->word);
+	const struct mst_returning *had = last(l);
+	bool same = had != NULL && had->version == version && had->number == l->of.number;
+
+	if ((word & FROZEN) || l->of.number == 0 || same)
+		return !(word & FROZEN);
+	mark(l, version, samples, &l->mark[(word & PLACE) == 0]);
+	return atomic_compare_exchange_strong(&l->word, &word, (word ^ PLACE) | HAS);
+}
+
+bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out)
+{
+	uint64_t word = atomic_fetch_or(&l->word, FROZEN);
+
+	*out = (struct mst_returning){ .number = 0 };
+	if (!(word & HAS))
+		return false;
+	*out = l->mark[(word & PLACE) != 0];
+	out->incarnation = l->incarnation;
+	return true;
+}

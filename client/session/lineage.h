@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What this worker knows of generations of servers (PROTOCOL 11): which one it is in, and what it
+ * claims when it comes back: the version of its last outcome, and who has made it.
+ *
+ * The handle's thread gives outcomes; the heartbeat's thread takes the claim when the session is
+ * lost. From then on the old session gives no outcome any more: what is claimed is what the program
+ * has.
+ */
+#ifndef MST_CLIENT_SESSION_LINEAGE_H
+#define MST_CLIENT_SESSION_LINEAGE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/wire/message.h"
+
+struct mst_lineage {
+	struct mst_generation of; /* of the session; number 0: it has not begun, or none counts */
+	bool in_order;            /* workers own: each version is the one after the last */
+	uint32_t incarnation;     /* of the last session */
+	/* The last outcome and the one before: the word says which is which. */
+	struct mst_returning mark[2];
+	_Atomic uint64_t word;
+	/* The handle's thread: who has made the last versions that were given. */
+	struct mst_lineage_made {
+		uint64_t version, made;
+	} made[MST_COUNTED_MAX];
+};
+
+/* Begins without an outcome. */
+void mst_lineage_init(struct mst_lineage *l, bool in_order);
+/* A session begins, in this generation as far as it is known. */
+void mst_lineage_session(struct mst_lineage *l, const struct mst_generation *of,
+			 uint32_t incarnation);
+/* The generation has begun. */
+void mst_lineage_begins(struct mst_lineage *l, const struct mst_generation *of);
+
+/* An outcome of @version is given now, with so many samples in all versions up to it.
+ * Return: false: it must not be: the claim has been taken. */
+bool mst_lineage_outcome(struct mst_lineage *l, uint64_t version, double samples);
+/* Any thread: takes the claim. Return: false: there is none, for no outcome has been given in a
+ * generation; *out is zeroed then. */
+bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out);
+
+/* The handle's thread: the id of the generation that made @version, which is one of the last that
+ * were given, or a later one of this generation; 0: none has, or it is not known. */
+uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version);
+
+#endif
