@@ -125,8 +125,7 @@ static void worker_cfg(const struct muster *m, struct mst_worker_cfg *out)
 static int no_memory(struct muster *m)
 {
 	return mst_reason_fail(&m->failure, -ENOMEM,
-			       "no memory for %" PRIu32
-			       " workers' shares, or for a bit for each "
+			       "no memory for %" PRIu32 " workers' shares, or for a bit for each "
 			       "4096 elements",
 			       m->session.welcome.workers);
 }

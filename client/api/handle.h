@@ -33,9 +33,9 @@ struct mst_agreeing {
 
 /* What a handle that comes back has still to do for the session that is lost. */
 struct mst_returning_handle {
-	bool unsettled;          /* what was pushed there has no verdicts: */
-	uint64_t base, sent;     /* the tickets before its first one, and its last */
-	uint64_t generation;     /* its id */
+	bool unsettled;      /* what was pushed there has no verdicts: */
+	uint64_t base, sent; /* the tickets before its first one, and its last */
+	uint64_t generation; /* its id */
 	uint32_t incarnation;
 	uint64_t heard_until_ns; /* a link is lost: the leader's words are waited for; 0: not yet */
 };

@@ -44,13 +44,12 @@ static int over(struct muster *m, const struct mst_reason *why)
 
 	mst_comeback_times(&m->comeback, &lost_ns, &left_ns);
 	mst_engine_fail(&m->engine, m->comeback.error);
-	return mst_reason_fail(&m->failure, m->comeback.error,
-			       "rank %" PRIu32 " in job \"%s\": its server was lost, and no other "
-			       "has let it come back within %.3g s (--server-patience %.3g s): %s",
-			       m->session.job.rank, m->session.job.name,
-			       (double)lost_ns / (double)MST_SECOND,
-			       (double)m->session.welcome.server_patience_ns / (double)MST_SECOND,
-			       why->text);
+	return mst_reason_fail(
+		&m->failure, m->comeback.error,
+		"rank %" PRIu32 " in job \"%s\": its server was lost, and no other "
+		"has let it come back within %.3g s (--server-patience %.3g s): %s",
+		m->session.job.rank, m->session.job.name, (double)lost_ns / (double)MST_SECOND,
+		(double)m->session.welcome.server_patience_ns / (double)MST_SECOND, why->text);
 }
 
 /* ---- the next session ---- */

@@ -127,7 +127,8 @@ void mst_tickets_counted(struct mst_tickets *t, const struct mst_tickets_part *p
 	MST_ASSERT(part->version > 0);
 	uint32_t known = known_in(t, part->version);
 
-	for (uint64_t n = t->judged + 1; n <= t->sent && n <= part->sent && known < part->count; n++) {
+	for (uint64_t n = t->judged + 1; n <= t->sent && n <= part->sent && known < part->count;
+	     n++) {
 		if (is_pass(t, n) || !fits(cell_of(t, n), part))
 			continue;
 		count_in(t, n, part->version);

@@ -86,10 +86,10 @@ struct mst_worker_cfg {
 	uint64_t elems;
 	uint32_t slots, workers, buffers;
 	uint32_t servers;
-	bool norms;       /* the norm of each contribution is told */
+	bool norms;     /* the norm of each contribution is told */
 	bool withholds; /* no verdict says counted before the version is given that it counts in */
 	bool in_order;  /* workers own: every version is handed out, one by one */
-	uint64_t first;   /* the version that the job began with */
+	uint64_t first; /* the version that the job began with */
 	uint32_t history; /* records of so many versions that it was given are kept; 0: one */
 };
 

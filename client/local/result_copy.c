@@ -6,7 +6,7 @@
 
 /* The marks are looked at after the copy: a server that begins to write meanwhile marks first. */
 void mst_result_copy_take(struct mst_result_copy *s, const struct mst_contiguous *v,
-		       const struct mst_held *held)
+			  const struct mst_held *held)
 {
 	const void *from = mst_contiguous_arrived(v, held);
 	size_t bytes = mst_contiguous_result_bytes(v);

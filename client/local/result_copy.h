@@ -17,7 +17,7 @@ struct mst_result_copy {
 /* Copies what is held, if it is whole; to be called while there are links. Takes the place of what
  * was copied before only if there is something to copy. Without memory there is no copy. */
 void mst_result_copy_take(struct mst_result_copy *s, const struct mst_contiguous *v,
-		       const struct mst_held *held);
+			  const struct mst_held *held);
 void mst_result_copy_drop(struct mst_result_copy *s); /* accepts none */
 
 #endif

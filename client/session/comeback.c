@@ -143,7 +143,8 @@ struct mst_control *mst_comeback_seek(void *comeback, struct mst_control *lost)
 		nap(c, SPREAD_NS / 10 + drawn(&rand, SPREAD_NS / 5));
 	if (is_stopped(c))
 		return NULL;
-	enter(c, rc == 0 ? MST_COMEBACK_WELCOMED : MST_COMEBACK_OVER, rc == -EAGAIN ? -ENOTCONN : rc);
+	enter(c, rc == 0 ? MST_COMEBACK_WELCOMED : MST_COMEBACK_OVER,
+	      rc == -EAGAIN ? -ENOTCONN : rc);
 	return rc == 0 ? c->next.control : NULL;
 }
 

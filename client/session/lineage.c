@@ -44,8 +44,8 @@ static uint64_t remembered(const struct mst_lineage *l, uint64_t version)
  * made that one, and the one before. What is older the worker knows by itself. */
 uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version)
 {
-	if (l->of.number == 0)
-		return 0;
+	if (l->of.number == 0) /* a start is under way: what is known is of the last generation */
+		return remembered(l, version);
 	if (version > l->of.began)
 		return l->of.id;
 	if (version == l->of.began && l->of.made != 0)
@@ -55,8 +55,7 @@ uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version)
 	return remembered(l, version);
 }
 
-static void mark(struct mst_lineage *l, uint64_t version, double samples,
-		 struct mst_returning *out)
+static void mark(struct mst_lineage *l, uint64_t version, double samples, struct mst_returning *out)
 {
 	*out = (struct mst_returning){ .number = l->of.number,
 				       .version = version,

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/local/settings.h"
 #include "client/local/readers.h"
+#include "client/local/settings.h"
 #include "client/session/network_choice.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"

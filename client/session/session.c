@@ -112,8 +112,7 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 
 	/* An address that swallows calls is told of in time, too. */
 	left = at_once(s, left);
-	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 &&
-	       may_come_later(s, rc)) {
+	while ((rc = s->stream->connect(server, left, &proof, out)) != 0 && may_come_later(s, rc)) {
 		if (s->unwanted == NULL)
 			tell_waiting(s, &tell_ns, from, rc, &proof.why);
 		left = mst_left_ns(deadline_ns);
