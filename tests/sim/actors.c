@@ -142,6 +142,14 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
 		faults_moment((int)w->seen.rank, server, (uint32_t)kind);
 }
 
+static void watch_landed(const struct mst_link *at, bool up)
+{
+	const struct sim_worker *w = up ? NULL : actors_owner(sim_link_owner(at));
+
+	if (w != NULL && actors.plan->marks)
+		marks_look_at(w);
+}
+
 static void watch_linked(struct mst_link *connector, struct mst_link *acceptor)
 {
 	const struct sim_worker *w = actors_owner(sim_link_owner(connector));
@@ -262,6 +270,7 @@ bool actors_play(struct sim_plan *plan)
 {
 	static const struct sim_net_watch watch = { .linked = watch_linked,
 						    .put = watch_put,
+						    .landed = watch_landed,
 						    .spoiled = watch_spoiled,
 						    .detached = watch_detached,
 						    .let_in_again = watch_let_in_again };

@@ -50,6 +50,12 @@ void faults_moment(int rank, uint32_t server, uint32_t moment);
 /* What a worker that talks rubbish says next. */
 void faults_rubbish(struct sim_worker *w);
 
+/* ---- marks.c ---- */
+
+/* Something has been written where this worker reads, or may have been, where any reads. */
+void marks_look_at(const struct sim_worker *w);
+void marks_look(const struct sim_plan *plan);
+
 /* ---- life.c ---- */
 
 void life_begin(const struct sim_plan *plan);

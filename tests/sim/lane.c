@@ -277,6 +277,8 @@ static void move(void *ctx, uint64_t unused)
 	/* A lane that was severed may have less to go than was planned. */
 	size_t left = e->bytes - e->done, piece = lane->piece < left ? lane->piece : left;
 	sim_lane_write(lane, e->offset + e->done, e->src + e->done, piece);
+	if (piece > 0 && !lane->freed && sim_nets_watch()->landed != NULL)
+		sim_nets_watch()->landed(&lane->to->link, !lane->to->connector);
 	e->done += piece;
 	lane->due_ns = lane->progress_ns = sim_now();
 	if (e->done == e->bytes)

@@ -69,6 +69,8 @@ struct sim_net_watch {
 	void (*linked)(struct mst_link *connector, struct mst_link *acceptor);
 	/* A put was taken (rc >= 0), by a process that is alive. */
 	void (*put)(const struct mst_link *from, bool up, const struct mst_put *put);
+	/* A piece of a put has landed in this end's memory. */
+	void (*landed)(const struct mst_link *at, bool up);
 	/* Its immediate is about to be handed out by poll(). */
 	void (*arrived)(const struct mst_link *at, bool up, uint32_t imm);
 	/* The bytes of a put have changed before they were reported sent. */

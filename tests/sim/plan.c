@@ -406,6 +406,16 @@ static void draw_changes(struct sim_plan *p)
 	}
 }
 
+/* What a job does whose workers wait for another server in place of one that is lost. From a source
+ * of its own. */
+static void draw_marks(struct sim_plan *p)
+{
+	struct mst_rand r;
+
+	mst_rand_seed(&r, p->seed ^ UINT64_C(0x6d61726b73));
+	p->marks = p->owner == MUSTER_WORKERS_OWN && chance(&r, 0.5);
+}
+
 /* Workers that ask for the average of the weights. From a source of its own. */
 static void draw_evaluators(struct sim_plan *p)
 {
@@ -451,6 +461,7 @@ bool sim_plan_make(uint64_t seed, const char *network, struct sim_plan *p)
 	draw_changes(p);
 	draw_trainers(p);
 	draw_evaluators(p);
+	draw_marks(p);
 	sim_plan_draw_saves(p);
 	sim_plan_draw_hosts(p);
 	return true;

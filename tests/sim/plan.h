@@ -166,6 +166,7 @@ struct sim_plan {
 	uint32_t tensors;  /* with scales, in the table of each worker; 0: there is none */
 	double norm_limit; /* 0: none */
 	bool checks;       /* contributions have checksums */
+	bool marks;        /* versions are marked before they are written */
 	bool guarded;      /* what is not finite is not published */
 	double nan_chance; /* that a gradient has a NaN; above 0 where it is guarded alone */
 	enum muster_owner owner;

@@ -168,7 +168,7 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 		" elements of %s in %" PRIu32 " shards, %" PRIu32 " tensors, %s, %" PRIu64
 		" commits\n"
 		"  lease %.0f ms, patience %.0f ms, join %.0f ms, buffers %" PRIu32
-		", history %" PRIu32 ", group %" PRIu32 ", late start %s%s%s\n",
+		", history %" PRIu32 ", group %" PRIu32 ", late start %s%s%s%s\n",
 		p->seed, p->workers, p->policy,
 		p->owner == MUSTER_WORKERS_OWN ? "workers" : "servers",
 		p->owner == MUSTER_WORKERS_OWN ? "" : ", ",
@@ -177,7 +177,7 @@ void sim_plan_print(const struct sim_plan *p, FILE *out)
 		sim_network_name(p->network), p->commits, ms(p->lease_ns), ms(p->patience_ns),
 		ms(p->join_ns), p->buffers, p->history, p->group,
 		sim_late_start_name(p->rule.late_start), p->slow_network ? ", slow network" : "",
-		p->slow_server ? ", slow server" : "");
+		p->slow_server ? ", slow server" : "", p->marks ? ", marks" : "");
 	print_servers(p, out);
 	print_hosts(p, out);
 	print_rates(p, out);

@@ -9,6 +9,7 @@
 #include "common/base/assert.h"
 #include "server/control/plane.h"
 #include "server/options/options.h"
+#include "tests/sim/actors.h"
 #include "tests/sim/archive.h"
 #include "tests/sim/log.h"
 #include "tests/sim/net.h"
@@ -16,6 +17,9 @@
 #include "tests/sim/stream.h"
 
 #define ADDRESS "127.0.0.1:17077"
+
+/* So short that nobody waits for another server. */
+#define SERVER_PATIENCE "1ms"
 
 /* Lines that a server says beside what happens to it while nobody reads its log; so many at a time,
  * and so many of them are urgent. */
@@ -83,7 +87,9 @@ static void data_main(void *arg)
 			sim_sleep(s->hung_until - sim_now() < MST_SECOND ? s->hung_until - sim_now()
 									 : MST_SECOND);
 		uint64_t now_ns = mst_now_ns(), began_ns = sim_now();
-		if (mst_server_step(s->data, now_ns))
+		bool busy = mst_server_step(s->data, now_ns);
+		marks_look(the_plan);
+		if (busy)
 			rest_between_steps();
 		else
 			mst_server_wait(s->data, now_ns);
@@ -99,7 +105,9 @@ static void shard_main(void *arg)
 	struct sim_server *s = shard->server;
 
 	while (!s->stop_data) {
-		if (mst_server_shard_step(s->data, shard->index))
+		bool busy = mst_server_shard_step(s->data, shard->index);
+		marks_look(the_plan);
+		if (busy)
 			rest_between_steps();
 		else
 			(void)sim_wait(&s->shard_wakeup[shard->index], MST_SECOND);
@@ -191,6 +199,8 @@ static void set_leader(struct sim_server *s, const struct sim_plan *p)
 	set(s, "late-start", "%s", sim_late_start_name(p->rule.late_start));
 	set(s, "norm-limit", "%g", p->norm_limit);
 	set(s, "checksum", p->checks ? "true" : "false");
+	if (p->marks)
+		set(s, "server-patience", SERVER_PATIENCE);
 	set(s, "guard", p->guarded ? "worker" : "off");
 	set(s, "commits", "%" PRIu64, p->commits);
 	set(s, "group", "%" PRIu32, p->group);
