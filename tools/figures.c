@@ -7,7 +7,7 @@
 
 #include "common/base/assert.h"
 
-enum type { U32, FLAG, U64, NEW_U64, F64, NEW_F64 };
+enum type { U32, FLAG, NEW_FLAG, U64, NEW_U64, F64, NEW_F64 };
 enum shown { COUNT, REAL, SOME, SECONDS, MS, BOOL };
 
 struct figure_row {
@@ -61,7 +61,7 @@ static uint64_t load_whole(const struct figure_row *r, const void *of)
 	uint32_t narrow;
 	uint64_t wide;
 
-	if (r->type == U32 || r->type == FLAG) {
+	if (r->type == U32 || r->type == FLAG || r->type == NEW_FLAG) {
 		memcpy(&narrow, at, sizeof(narrow));
 		return narrow;
 	}

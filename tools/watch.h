@@ -25,10 +25,11 @@ struct mst_job_snapshot {
 
 struct mst_watch;
 
-/* Has this snapshot's job ended, well or not? */
+/* Has this snapshot's job ended, well or not? It has not if it only ended at this server. */
 static inline bool mst_snapshot_ended(const struct mst_job_snapshot *s)
 {
-	return s->job.state == MST_JOB_FINISHED || s->job.state == MST_JOB_FAILED;
+	return s->job.state == MST_JOB_FINISHED ||
+	       (s->job.state == MST_JOB_FAILED && s->job.goes_on == 0);
 }
 
 /* The row of @rank, or NULL. */

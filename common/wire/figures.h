@@ -9,9 +9,9 @@
  *   F(tag, type, member, key, shown, means)
  *
  * tag    of the field on the wire. Tags rise, and none is ever used for another figure.
- * type   U32, U64, F64, or FLAG: u32, 0 or 1. NEW_U64 and NEW_F64 are for a figure that protocol 15
- *        began without: a server that is older than the figure does not send it, and then it is not
- *        known: MST_NOT_KNOWN, or a NaN.
+ * type   U32, U64, F64, or FLAG: u32, 0 or 1. NEW_U64, NEW_F64 and NEW_FLAG are for a figure that
+ *        protocol 15 began without: a server that is older than the figure does not send it, and
+ *        then it is not known: MST_NOT_KNOWN, or a NaN; of a flag 0.
  * key    in JSON; "a.b" is the member b of the object a
  * shown  how JSON shows it:
  *          COUNT    an integer
@@ -78,7 +78,10 @@
 	  "compare (muster_compare())") \
 	F(35, NEW_U64, fast_ready_ns, "fast_ready_ms", MS, \
 	  "how long gradients of the fast ranks take on average, with their way to the server; " \
-	  "stragglers are compared with it; null while that is not known")
+	  "stragglers are compared with it; null while that is not known") \
+	F(40, NEW_FLAG, goes_on, "goes_on", BOOL, \
+	  "it has ended at this server, since one is lost, and goes on when servers are started " \
+	  "again (--server-patience)")
 
 /* Figures of each policy that was in force. */
 #define MST_POLICY_FIGURES(F) \
@@ -166,6 +169,7 @@
 
 #define MST_FIGURE_U32 uint32_t
 #define MST_FIGURE_FLAG uint32_t
+#define MST_FIGURE_NEW_FLAG uint32_t
 #define MST_FIGURE_U64 uint64_t
 #define MST_FIGURE_NEW_U64 uint64_t
 #define MST_FIGURE_F64 double

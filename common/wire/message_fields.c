@@ -154,6 +154,7 @@ static const struct mst_field tensors_fields[] = {
 #define F64_ROW(tag, of, member) FIELD(tag, F64, of, member)
 #define NEW_U64_ROW(tag, of, member) OPTIONAL_ONES(tag, of, member)
 #define NEW_F64_ROW(tag, of, member) OPTIONAL_NAN(tag, of, member)
+#define NEW_FLAG_ROW(tag, of, member) OPTIONAL(tag, ENUM, of, member, 2)
 #define JOB_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status, member),
 #define POLICY_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status_policy, member),
 #define RANK_FIGURE(tag, type, member, ...) type##_ROW(tag, mst_status_rank, member),
