@@ -282,7 +282,8 @@ const struct mst_option mst_server_table[] = {
 	  .max = YEAR_NS,
 	  .automatic = "0",
 	  .help = "how long workers wait for another server in place of one that is lost, which "
-		  "goes on from what they bring; 0: the loss of a server ends the job" },
+		  "goes on from what they bring; 0: the loss of a server ends the job; muster run "
+		  "has 10min unless another is given, where workers own or with --state" },
 	{ .name = "patience",
 	  .kind = MST_OPTION_DURATION,
 	  FIELD(patience_ns),

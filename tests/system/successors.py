@@ -4,20 +4,22 @@
 with 75, which says "start me again", what workers are told, and what a server that is started again
 waits for.
 
-usage: successors.py CASE --musterd MUSTERD --worker WORKER
+usage: successors.py CASE --musterd MUSTERD --worker WORKER --muster MUSTER
        successors.py --list
 """
+import contextlib
 import errno
+import os
 import re
 import signal
 import socket
 import struct
 import subprocess
-import time
+import tempfile
 
 from base import Child, cases, check, main, until
 from server import ERROR, SECONDS, Server, error, hello
-from servers import LONG, SOON, Job
+from servers import ELEMS, LONG, SOON, Job, wrote
 
 AGAIN = 75
 PATIENT = [*LONG, "--server-patience", "60s"]
@@ -202,11 +204,92 @@ def what_is_typed(a):
     check("other words are refused", done.returncode == 2 and "a duration" in done.stderr)
 
 
+class Run:
+    """muster run with a leader and a follower; when it is left, no process is."""
+
+    def __init__(self, a, *args):
+        self.run = Child([a.muster, "run", "--servers", "2", "--listen", "127.0.0.1:0", *args],
+                         MUSTER_MUSTERD=a.musterd)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.run.kill()
+
+    def server(self, option):
+        """The process of the musterd with this option, when there is one."""
+        found = []
+
+        def look():
+            tasks = f"/proc/{self.run.process.pid}/task/{self.run.process.pid}/children"
+            with open(tasks) as f:
+                children = f.read().split()
+            for pid in children:
+                with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline") as f:
+                    if any(word.startswith(option) for word in f.read().split("\0")):
+                        found.append(int(pid))
+            return found
+
+        check(f"there is a server with {option}", until(look, SECONDS))
+        return found[0]
+
+    def leader(self):
+        return self.server("--listen=")
+
+    def follower(self):
+        return self.server("--join=")
+
+    def says(self, what, times=1):
+        check(f"it says {what!r} {times} times", until(
+            lambda: len(re.findall(what, self.run.said())) >= times, SECONDS))
+
+
+def run_starts_all_again(a):
+    """All servers of a job that has lost one, at the same address, with its checkpoints."""
+    with tempfile.TemporaryDirectory() as folder:
+        state, log = os.path.join(folder, "state"), os.path.join(folder, "log")
+        with Run(a, "-n", "2", "--state", state, "--commits", "100000", "--", a.worker, log,
+                 str(ELEMS), "sleep_us=300") as run:
+            check("it runs", until(lambda: wrote(f"{log}.0.1") > 5000, SECONDS))
+            os.kill(run.follower(), signal.SIGKILL)
+            run.says(r"server 1 was killed by signal 9 \(Killed\); it is started again at")
+            run.says("musterd has ended because another server was lost, or it stood still; it is "
+                     r"started again at \S+ \(1 of 5 times in 10 min\)")
+            run.says(r"server 1 of 2 joined", 2)
+            said = run.run.said()
+            address = re.search(r"musterd listens on (\S+): ", said)[1]
+            check("it has the same address", f"musterd listens on {address} again" in said)
+            check(f"it looks for checkpoints: {said}", re.search(
+                rf"there is no checkpoint in {state}|goes on from", said))
+            run.run.signal(signal.SIGINT)
+            check("the run ends by the signal", run.run.end(SECONDS)[0] == 128 + 2)
+
+
+def run_replaces_servers_that_stand_still(a):
+    with Run(a, "-n", "1", "--owner", "workers", "--lease", "1s", "--server-lease", "2s", "--",
+             "sleep", "60") as run:
+        run.says("server 1 of 2 joined")
+        os.kill(run.leader(), signal.SIGSTOP)
+        run.says(r"musterd has not answered for 2 s \(--server-lease\): it stands still")
+        run.says("server 1 of 2 joined", 2)
+        stopped = run.follower()
+        os.kill(stopped, signal.SIGSTOP)
+        os.kill(run.leader(), signal.SIGKILL)
+        run.says("server 1 has not ended with its leader: it stands still, and is killed")
+        run.says("server 1 of 2 joined", 3)
+        check("that is another one", run.follower() != stopped)
+        run.run.signal(signal.SIGINT)
+        check("the run ends by the signal", run.run.end(SECONDS)[0] == 128 + 2)
+
+
 CASES = cases(a_lost_follower_ends_what_all_do, a_lost_leader_ends_what_all_do,
               a_leader_that_is_told_to_end, a_follower_that_is_told_to_end,
               a_job_that_fails_is_not_started_again, a_leader_that_stood_still,
               what_workers_are_told, a_follower_finds_the_next_leader,
               a_follower_without_a_leader_is_started_again, a_directory_is_waited_for,
-              what_is_typed)
+              what_is_typed, run_starts_all_again, run_replaces_servers_that_stand_still)
 if __name__ == "__main__":
-    main(CASES, "musterd", "worker", clock=("a_leader_that_stood_still",))
+    # Leases of two seconds that are over, and must be over for nobody else.
+    main(CASES, "musterd", "worker", "muster",
+         clock=("a_leader_that_stood_still", "run_replaces_servers_that_stand_still"))

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/host/tasks.h"
 #include "server/options/process.h"
@@ -57,7 +59,7 @@ static size_t count_flags(char *const *flags)
 	return count;
 }
 
-#define MORE_MAX 7u
+#define MORE_MAX 8u
 
 /* @more: flags that win over those the user typed; ends with NULL. */
 static int spawn_program(struct mst_child *child, const struct mst_daemon_cfg *cfg,
@@ -104,15 +106,37 @@ static int not_started(int error, struct mst_reason *why)
 	return error;
 }
 
+#define PATIENCE_LEN 48u
+
+static char *patience_flag(const struct mst_daemon_cfg *cfg, char out[PATIENCE_LEN])
+{
+	(void)snprintf(out, PATIENCE_LEN, "--server-patience=%" PRIu64 "ms",
+		       cfg->server_patience_ns / MST_MS);
+	return out;
+}
+
 int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		     const struct mst_daemon_cfg *cfg, struct mst_reason *why)
 {
-	char workers[16], listen[160];
+	char workers[16], listen[160], patience[PATIENCE_LEN], resume[PATH_MAX], record[PATH_MAX];
+	char anew[] = "--or-begin";
 	char *more[MORE_MAX + 1] = { workers, listen };
+	size_t count = 2;
 	int ends[2];
 
 	(void)snprintf(workers, sizeof(workers), "--workers=%u", cfg->workers);
 	(void)snprintf(listen, sizeof(listen), "--listen=%s", cfg->listen);
+	if (cfg->server_patience_ns != 0)
+		more[count++] = patience_flag(cfg, patience);
+	if (cfg->resume != NULL) {
+		(void)snprintf(resume, sizeof(resume), "--resume=%s", cfg->resume);
+		more[count++] = resume;
+		more[count++] = anew;
+	}
+	if (cfg->record != NULL) {
+		(void)snprintf(record, sizeof(record), "--record=%s", cfg->record);
+		more[count++] = record;
+	}
 	if (pipe2(ends, O_CLOEXEC) < 0) {
 		int rc = -errno;
 
@@ -137,10 +161,12 @@ int mst_daemon_start_follower(struct mst_child *child, const struct mst_daemon_c
 {
 	char join[176], one[] = "--servers=1", even[] = "--partition=even",
 			none[] = "--record=", finish[] = "--finish=worker",
-			port[] = "--data-port=0", tls[] = "--data-tls=auto";
+			port[] = "--data-port=0", tls[] = "--data-tls=auto", patience[PATIENCE_LEN];
 	char *more[MORE_MAX + 1] = { join, one, even, none, finish, port, tls };
 
 	(void)snprintf(join, sizeof(join), "--join=%s", leader);
+	if (cfg->server_patience_ns != 0)
+		more[MORE_MAX - 1] = patience_flag(cfg, patience);
 	int rc = spawn_program(child, cfg, more, -1);
 	return rc < 0 ? not_started(rc, why) : 0;
 }

@@ -6,7 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/config/shared_rows.h"
+
+/* How long workers wait for a server, where muster run starts one again and what it needs is kept;
+ * and what the field has before anybody has given a value. */
+#define SERVER_PATIENCE_NS (600 * MST_SECOND)
+#define NOT_GIVEN UINT64_MAX
 
 #define FIELD(name) .offset = offsetof(struct mst_run_options, name)
 
@@ -63,6 +69,7 @@ static int read_file(struct mst_run_line *line, int argc, char **argv)
 	int operand;
 	int rc = mst_options_init(&line->file, mst_server_table, &line->from_file);
 
+	line->from_file.server_patience_ns = NOT_GIVEN;
 	if (rc == 0)
 		rc = mst_options_file(&line->file, line->options.server.config);
 	if (rc < 0)
@@ -78,6 +85,17 @@ static int explain(int rc, const char *reason, struct mst_reason *why)
 	return rc;
 }
 
+/* A server that is started again has nothing where servers own and nothing is saved. */
+static void choose_server_patience(struct mst_run_options *o)
+{
+	struct mst_server_options *server = &o->server;
+	bool kept = server->owner == MUSTER_WORKERS_OWN || mst_server_options_saves(server);
+
+	o->chose_patience = server->server_patience_ns == NOT_GIVEN;
+	if (o->chose_patience)
+		server->server_patience_ns = kept ? SERVER_PATIENCE_NS : 0;
+}
+
 int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, struct mst_reason *why)
 {
 	int operand = argc;
@@ -85,6 +103,7 @@ int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, struct m
 	*line = (struct mst_run_line){ .program = &argv[argc] };
 	int rc = mst_options_init(&line->parsed, mst_passthrough_table(&mst_run_passthrough),
 				  &line->options);
+	line->options.server.server_patience_ns = NOT_GIVEN;
 	if (rc == 0)
 		rc = mst_options_argv(&line->parsed, argc, argv, &operand);
 	if (rc < 0)
@@ -95,6 +114,7 @@ int mst_run_line_init(struct mst_run_line *line, int argc, char **argv, struct m
 		if (rc < 0)
 			return explain(rc, line->file.why.text, why);
 	}
+	choose_server_patience(&line->options);
 	rc = mst_passthrough_collect(&mst_run_passthrough, argv, operand, &line->flags);
 	return explain(rc, "", why);
 }

@@ -18,6 +18,7 @@ struct mst_run_options {
 	const char *json;                 /* the run's, not musterd's */
 	uint64_t grace_ns;                /* 0: auto */
 	uint32_t restarts;
+	bool chose_patience; /* nobody has given --server-patience: the run has chosen it */
 	bool quiet, help;
 };
 

@@ -53,8 +53,7 @@ static const struct mst_job_snapshot *known_job(const struct mst_supervisor *s)
 	return known != NULL ? known : &s->blank;
 }
 
-/* How long processes may take to exit by themselves. */
-static uint64_t grace_ns(const struct mst_supervisor *s)
+uint64_t mst_supervisor_grace_ns(const struct mst_supervisor *s)
 {
 	return s->options->grace_ns != 0 ? s->options->grace_ns : GRACE_NS;
 }
@@ -64,7 +63,7 @@ static uint64_t grace_at_end_ns(const struct mst_supervisor *s)
 {
 	bool well = known_job(s)->job.state == MST_JOB_FINISHED;
 
-	return s->options->grace_ns == 0 && well ? GRACE_WELL_NS : grace_ns(s);
+	return s->options->grace_ns == 0 && well ? GRACE_WELL_NS : mst_supervisor_grace_ns(s);
 }
 
 /* Nobody is waited for for ever: SIGTERM at @when, SIGKILL some time later. */
@@ -107,8 +106,9 @@ static void close_down(struct mst_supervisor *s)
 		return;
 	}
 	mst_supervisor_enter(s, MST_SUPERVISOR_CLOSING);
-	bool ends = mst_snapshot_ended(known_job(s)) || s->musterd_told;
-	push_from(s, ends ? now + grace_ns(s) + saving_ns(s) : now);
+	bool told = s->musterd_told && mst_supervisor_musterd(s)->alive;
+	bool ends = mst_snapshot_ended(known_job(s)) || told;
+	push_from(s, ends ? now + mst_supervisor_grace_ns(s) + saving_ns(s) : now);
 }
 
 /* The run is over; the workers still alive are pushed from @when_ns on. */
@@ -145,11 +145,12 @@ void mst_supervisor_fail(struct mst_supervisor *s, uint64_t when_ns, const char 
  * many of them. */
 void mst_supervisor_ask(struct mst_supervisor *s)
 {
-	s->next_ask_ns = mst_now_ns() + ASK_EVERY_NS;
-	if (mst_watch_asking(s->watch))
+	s->next_ask_ns = s->watching ? mst_now_ns() + ASK_EVERY_NS : MST_NEVER;
+	if (!s->watching || mst_watch_asking(s->watch))
 		return;
 	s->suspect_asked = s->suspect != NULL;
 	s->asked++;
+	s->ask_ns = mst_listening_now(&s->answering, mst_now_ns());
 	if (mst_watch_ask(s->watch, true) < 0)
 		s->next_ask_ns = MST_NEVER; /* what has come can be read still; reading ends it */
 }
@@ -178,6 +179,12 @@ static void doubt(const struct mst_run_line *line, struct mst_reason *out)
 			       late);
 }
 
+/* In a later generation the job gathers again, and goes on without those that have died. */
+static bool has_not_started(const struct mst_supervisor *s)
+{
+	return !s->started && known_job(s)->job.state == MST_JOB_GATHERING;
+}
+
 /* Before the start a dead worker or server can never join, and the others would wait in vain. */
 static void blame(struct mst_supervisor *s)
 {
@@ -192,13 +199,13 @@ static void blame(struct mst_supervisor *s)
 			    more.text);
 }
 
-static void judge_suspect(struct mst_supervisor *s, const struct mst_job_snapshot *known)
+static void judge_suspect(struct mst_supervisor *s)
 {
 	if (s->suspect == NULL)
 		return;
 	if (!s->suspect_asked) {
 		mst_supervisor_ask(s); /* this answer is older than the death */
-	} else if (known->job.state == MST_JOB_GATHERING) {
+	} else if (has_not_started(s)) {
 		blame(s);
 	} else {
 		if (s->suspect < mst_supervisor_followers(s))
@@ -214,12 +221,16 @@ static void take_snapshot(struct mst_supervisor *s)
 
 	if (s->phase != MST_SUPERVISOR_RUNNING)
 		return;
+	s->started |= known->job.state != MST_JOB_GATHERING;
 	mst_supervisor_ranks_told(s, known);
+	mst_supervisor_servers_told(s, known);
 	if (mst_snapshot_ended(known)) {
 		end_run(s, now + grace_at_end_ns(s));
 		return;
 	}
-	judge_suspect(s, known);
+	if (known->job.goes_on != 0)
+		return; /* its servers are about to end */
+	judge_suspect(s);
 	if (s->phase == MST_SUPERVISOR_RUNNING)
 		mst_progress_show(&s->progress, known, now);
 }
@@ -232,6 +243,10 @@ static void lose_watch(struct mst_supervisor *s, int error)
 		return;
 	if (error != -EPIPE && error != -ECONNRESET) {
 		mst_supervisor_fail(s, 0, "%s", mst_watch_error(s->watch));
+		return;
+	}
+	if (mst_supervisor_goes_on(s)) {
+		s->server[0].kill_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS + saving_ns(s);
 		return;
 	}
 	s->deadline_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;
@@ -276,6 +291,34 @@ static void judge_end_of_musterd(struct mst_supervisor *s, const char *verdict)
 	mst_error("%s", s->ending.why.text);
 }
 
+static void lose_musterd(struct mst_supervisor *s, const char *verdict)
+{
+	if (mst_supervisor_server_again(s, mst_supervisor_musterd(s)))
+		return;
+	if (s->up)
+		mst_supervisor_fail(s, mst_now_ns() + mst_supervisor_grace_ns(s),
+				    "musterd %s in the middle of the job; the last version that it "
+				    "told of is %" PRIu64 "%s",
+				    verdict, known_job(s)->job.version,
+				    mst_supervisor_server_advice(s));
+	else
+		mst_supervisor_fail(s, mst_now_ns() + mst_supervisor_grace_ns(s),
+				    "musterd, started again, %s before it could listen on %s; the "
+				    "last version that was told of is %" PRIu64,
+				    verdict, s->listen, known_job(s)->job.version);
+}
+
+/* The leader has ended while the run closes. Followers that look for the next one do not know. */
+static void close_followers(struct mst_supervisor *s)
+{
+	uint64_t by_ns = mst_now_ns() + mst_supervisor_grace_ns(s);
+
+	if (!servers_alive(s))
+		mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
+	else if (mst_supervisor_goes_on(s) && s->push_signo == SIGTERM && by_ns < s->push_ns)
+		push_from(s, by_ns);
+}
+
 static void musterd_ended(struct mst_supervisor *s)
 {
 	char verdict[64];
@@ -285,13 +328,9 @@ static void musterd_ended(struct mst_supervisor *s)
 	if (s->phase == MST_SUPERVISOR_ENDING || s->phase == MST_SUPERVISOR_CLOSING)
 		judge_end_of_musterd(s, verdict);
 	if (s->phase == MST_SUPERVISOR_CLOSING) {
-		if (!servers_alive(s))
-			mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
+		close_followers(s);
 	} else if (s->phase == MST_SUPERVISOR_RUNNING) {
-		mst_supervisor_fail(s, mst_now_ns() + grace_ns(s),
-				    "musterd %s in the middle of the job; the last version that it "
-				    "told of is %" PRIu64,
-				    verdict, known_job(s)->job.version);
+		lose_musterd(s, verdict);
 	} else if (s->phase == MST_SUPERVISOR_STARTING) {
 		mst_supervisor_restart_musterd(s, verdict);
 	}
@@ -302,13 +341,16 @@ static void follower_ended(struct mst_supervisor *s, const struct mst_child *fol
 {
 	char verdict[64];
 
+	if (s->phase == MST_SUPERVISOR_RUNNING && mst_supervisor_server_again(s, follower))
+		return;
 	mst_child_ending(follower, verdict, sizeof(verdict));
-	if (s->phase == MST_SUPERVISOR_RUNNING && known_job(s)->job.state == MST_JOB_GATHERING) {
+	if (s->phase == MST_SUPERVISOR_RUNNING && has_not_started(s)) {
 		suspect(s, follower);
 	} else if (s->phase == MST_SUPERVISOR_RUNNING && follower->status != 0) {
 		mst_progress_clear(&s->progress);
-		mst_warn("%s %s; the last version that musterd told of is %" PRIu64, follower->name,
-			 verdict, known_job(s)->job.version);
+		mst_warn("%s %s; the last version that musterd told of is %" PRIu64 "%s",
+			 follower->name, verdict, known_job(s)->job.version,
+			 mst_supervisor_server_advice(s));
 	}
 	if (s->phase == MST_SUPERVISOR_CLOSING && !servers_alive(s))
 		mst_supervisor_enter(s, MST_SUPERVISOR_DONE);
@@ -326,12 +368,12 @@ static void worker_ended(struct mst_supervisor *s, const struct mst_child *worke
 	if (mst_supervisor_rank_again(s, worker))
 		return;
 	last &= mst_supervisor_rank_next(s) == MST_NEVER;
-	if (known_job(s)->job.state == MST_JOB_GATHERING)
+	if (has_not_started(s))
 		suspect(s, worker);
 	else
 		mst_supervisor_rank_lost(s, worker);
 	if (last) {
-		s->deadline_ns = mst_now_ns() + grace_ns(s);
+		s->deadline_ns = mst_now_ns() + mst_supervisor_grace_ns(s);
 		s->deadline_why = "all workers have exited, but musterd has not ended the job";
 	}
 }
@@ -372,7 +414,7 @@ static void pass_on(struct mst_supervisor *s)
 	mst_children_signal(mst_supervisor_workers(s), s->workers, s->pass_signo);
 	s->pass_signo = 0;
 	if (s->phase == MST_SUPERVISOR_ENDING)
-		push_from(s, mst_now_ns() + grace_ns(s));
+		push_from(s, mst_now_ns() + mst_supervisor_grace_ns(s));
 }
 
 /* Passed on once; who presses twice does not want to wait. */
@@ -399,9 +441,9 @@ static void interrupt_run(struct mst_supervisor *s, int signo)
 	if (twice)
 		signal_servers(s, SIGKILL);
 	if (s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING)
-		end_run(s, (saves ? s->pass_ns : now) + grace_ns(s));
-	else if (s->phase == MST_SUPERVISOR_ENDING && now + grace_ns(s) < s->push_ns)
-		push_from(s, now + grace_ns(s));
+		end_run(s, (saves ? s->pass_ns : now) + mst_supervisor_grace_ns(s));
+	else if (s->phase == MST_SUPERVISOR_ENDING && now + mst_supervisor_grace_ns(s) < s->push_ns)
+		push_from(s, now + mst_supervisor_grace_ns(s));
 }
 
 static void take_signals(struct mst_supervisor *s)
@@ -483,8 +525,11 @@ static void keep_time(struct mst_supervisor *s)
 		push_now(s);
 	else if (waits_for_workers(s) && now >= s->tell_ns)
 		tell_left(s, now);
-	if (s->phase == MST_SUPERVISOR_RUNNING)
+	if (s->phase == MST_SUPERVISOR_RUNNING) {
 		mst_supervisor_ranks_start(s, now);
+		mst_supervisor_servers_look(s, now);
+		mst_supervisor_servers_start(s, now);
+	}
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -497,7 +542,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static void sleep_until_news(struct mst_supervisor *s)
 {
-	bool starting = s->phase == MST_SUPERVISOR_STARTING;
+	bool starting = !s->up &&
+			(s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING);
 	uint64_t until = s->deadline_ns, now = mst_now_ns();
 	struct pollfd fd[] = {
 		{ .fd = s->signals->fd, .events = POLLIN },
@@ -506,7 +552,8 @@ static void sleep_until_news(struct mst_supervisor *s)
 	};
 
 	if (s->phase == MST_SUPERVISOR_RUNNING)
-		until = earlier(earlier(until, mst_supervisor_rank_next(s)),
+		until = earlier(earlier(earlier(until, mst_supervisor_rank_next(s)),
+					mst_supervisor_server_next(s)),
 				earlier(s->next_ask_ns, s->suspect ? s->suspect_ns : until));
 	else if (s->push_signo != 0)
 		until = earlier(until, waits_for_workers(s) ? earlier(s->push_ns, s->tell_ns)
@@ -569,18 +616,23 @@ int mst_supervisor_new(const struct mst_supervisor_cfg *cfg, struct mst_supervis
 	uint32_t count = options->server.workers, servers = options->server.servers;
 	struct mst_supervisor *s = calloc(1, sizeof(*s) + (servers + count) * sizeof(s->child[0]));
 
-	if (s != NULL)
-		s->course = calloc(count, sizeof(s->course[0]));
-	if (s == NULL || s->course == NULL) {
-		free(s);
+	if (s == NULL)
+		return -ENOMEM;
+	s->daemon.fd = -1;
+	s->course = calloc(count, sizeof(s->course[0]));
+	s->server = calloc(servers, sizeof(s->server[0]));
+	if (s->course == NULL || s->server == NULL) {
+		mst_supervisor_free(s);
 		return -ENOMEM;
 	}
+	for (uint32_t i = 0; i < servers; i++)
+		s->server[i].kill_ns = MST_NEVER;
+	mst_listening_start(&s->answering, MST_SECOND, mst_now_ns());
 	s->line = cfg->line;
 	s->options = options;
 	s->signals = cfg->signals;
 	s->workers = count;
 	s->followers = servers - 1;
-	s->daemon.fd = -1;
 	s->deadline_ns = MST_NEVER;
 	s->next_ask_ns = MST_NEVER;
 	mst_progress_init(&s->progress, options->quiet);
@@ -605,5 +657,6 @@ void mst_supervisor_free(struct mst_supervisor *s)
 	mst_daemon_fini(&s->daemon);
 	mst_watch_close(s->watch);
 	free(s->course);
+	free(s->server);
 	free(s);
 }

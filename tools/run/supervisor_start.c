@@ -4,6 +4,7 @@
  * started and told that address.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,24 +18,69 @@
 #define READY_NS (15 * MST_SECOND)
 #define CONNECT_NS (10 * MST_SECOND)
 
-static void start_musterd(struct mst_supervisor *s, const char *listen)
+static struct mst_daemon_cfg daemon_cfg(const struct mst_supervisor *s)
 {
-	struct mst_reason why;
-	struct mst_daemon_cfg cfg = {
+	const struct mst_run_options *o = s->options;
+
+	return (struct mst_daemon_cfg){
 		.flags = s->line->flags,
-		.quiet = s->options->quiet,
-		.listen = listen,
-		.workers = s->workers,
-		.stdout_to_stderr = mst_run_prints_json(s->options),
+		.quiet = o->quiet,
+		.server_patience_ns = o->chose_patience ? o->server.server_patience_ns : 0,
+		.stdout_to_stderr = mst_run_prints_json(o),
 		.mask = &s->signals->before,
 	};
+}
 
+/* A directory that another process has locked is waited for before. */
+static uint64_t ready_until(const struct mst_supervisor *s)
+{
+	const struct mst_server_options *o = &s->options->server;
+	uint64_t until_ns = mst_now_ns() + READY_NS;
+
+	return mst_supervisor_goes_on(s) && mst_server_options_saves(o)
+		       ? mst_server_options_join_until(o, until_ns)
+		       : until_ns;
+}
+
+static void launch(struct mst_supervisor *s, const char *listen, struct mst_daemon_cfg *cfg)
+{
+	struct mst_reason why;
+
+	cfg->listen = listen;
+	cfg->workers = s->workers;
 	s->listen = listen;
-	s->port_taken = false;
-	s->deadline_ns = mst_now_ns() + READY_NS;
-	s->deadline_why = "musterd does not say where it listens";
-	if (mst_daemon_start(&s->daemon, mst_supervisor_musterd(s), &cfg, &why) < 0)
+	s->port_taken = s->up = false;
+	s->server[0].started_ns = mst_now_ns();
+	if (mst_daemon_start(&s->daemon, mst_supervisor_musterd(s), cfg, &why) < 0)
 		mst_supervisor_fail(s, 0, "%s", why.text);
+}
+
+static void start_musterd(struct mst_supervisor *s, const char *listen)
+{
+	struct mst_daemon_cfg cfg = daemon_cfg(s);
+
+	s->deadline_ns = ready_until(s);
+	s->deadline_why = "musterd does not say where it listens";
+	launch(s, listen, &cfg);
+}
+
+/* The recording of the server before is not replaced. */
+void mst_supervisor_start_musterd_again(struct mst_supervisor *s)
+{
+	const struct mst_server_options *o = &s->options->server;
+	struct mst_daemon_cfg cfg = daemon_cfg(s);
+	char record[PATH_MAX];
+
+	if (o->owner != MUSTER_WORKERS_OWN && mst_server_options_saves(o))
+		cfg.resume = o->state;
+	if (mst_server_options_record(o)) {
+		(void)snprintf(record, sizeof(record), "%s.%u", o->record,
+			       s->server[0].restarts.count);
+		cfg.record = record;
+	}
+	mst_daemon_fini(&s->daemon);
+	s->server[0].kill_ns = ready_until(s);
+	launch(s, s->address, &cfg);
 }
 
 static bool is_free(const char *address)
@@ -161,24 +207,20 @@ static void start_workers(struct mst_supervisor *s)
 		mst_supervisor_start_rank(s, rank);
 }
 
+void mst_supervisor_start_follower(struct mst_supervisor *s, uint32_t i)
+{
+	struct mst_daemon_cfg cfg = daemon_cfg(s);
+	struct mst_reason why;
+
+	s->server[1 + i].started_ns = mst_now_ns();
+	if (mst_daemon_start_follower(&mst_supervisor_followers(s)[i], &cfg, s->address, &why) < 0)
+		mst_supervisor_fail(s, 0, "%s", why.text);
+}
+
 static void start_followers(struct mst_supervisor *s)
 {
-	struct mst_reason why;
-	struct mst_daemon_cfg cfg = {
-		.flags = s->line->flags,
-		.quiet = s->options->quiet,
-		.stdout_to_stderr = mst_run_prints_json(s->options),
-		.mask = &s->signals->before,
-	};
-
-	for (uint32_t i = 0; i < s->followers; i++) {
-		int rc = mst_daemon_start_follower(&mst_supervisor_followers(s)[i], &cfg,
-						   s->address, &why);
-		if (rc < 0) {
-			mst_supervisor_fail(s, 0, "%s", why.text);
-			return;
-		}
-	}
+	for (uint32_t i = 0; i < s->followers && s->phase == MST_SUPERVISOR_RUNNING; i++)
+		mst_supervisor_start_follower(s, i);
 }
 
 static void musterd_is_up(struct mst_supervisor *s)
@@ -196,7 +238,7 @@ static void musterd_is_up(struct mst_supervisor *s)
 		mst_supervisor_fail(s, 0, "%s", why.text);
 		return;
 	}
-	s->watching = true;
+	s->up = s->watching = true;
 	mst_supervisor_ask(s);
 	mst_supervisor_enter(s, MST_SUPERVISOR_RUNNING);
 	s->deadline_ns = MST_NEVER;
@@ -205,15 +247,38 @@ static void musterd_is_up(struct mst_supervisor *s)
 		start_workers(s);
 }
 
+/* If it does not let this process in, it is about to end, or stands still. */
+static void musterd_is_up_again(struct mst_supervisor *s)
+{
+	struct mst_reason why;
+
+	mst_info("musterd listens on %s again", s->address);
+	s->up = true;
+	s->server[0].kill_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;
+	if (mst_watch_open(s->address, CONNECT_NS, &s->watch, &why) < 0)
+		return;
+	s->server[0].kill_ns = MST_NEVER;
+	s->watching = true;
+	if (s->suspect != NULL)
+		s->suspect_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;
+	mst_supervisor_ask(s);
+}
+
 void mst_supervisor_take_ready(struct mst_supervisor *s)
 {
-	if (s->phase != MST_SUPERVISOR_STARTING || s->daemon.fd < 0)
+	bool comes_up = s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING;
+
+	if (!comes_up || s->up || s->daemon.fd < 0)
 		return;
 	int rc = mst_daemon_ready(&s->daemon, s->address, sizeof(s->address));
-	if (rc == 1) {
+	if (rc == 1 && s->phase == MST_SUPERVISOR_RUNNING) {
+		musterd_is_up_again(s);
+	} else if (rc == 1) {
 		musterd_is_up(s);
 	} else if (rc == -EADDRINUSE) {
 		s->port_taken = true; /* it is about to exit */
+	} else if (rc < 0 && s->phase == MST_SUPERVISOR_RUNNING) {
+		s->server[0].kill_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;
 	} else if (rc < 0) {
 		/* Most likely it is dying: its exit says more. */
 		s->deadline_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS;

@@ -409,8 +409,7 @@ static bool take_state(struct mst_following *f, struct mst_conn *c,
  * takes this server? It may also not have seen yet that the server in this one's place is gone. */
 static bool may_be_old(const struct mst_following *f, int error)
 {
-	return error == MST_AGAIN ||
-	       (goes_on(f) && (error == -ESHUTDOWN || error == -ENOSPC || error == -ENOTCONN));
+	return error == MST_AGAIN || (goes_on(f) && (error == -ESHUTDOWN || error == -ENOSPC));
 }
 
 /* The leader that was asked is gone, or does not take this server now. From the time on that it

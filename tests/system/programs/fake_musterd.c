@@ -14,6 +14,7 @@
  *   late:RANK          and that one late with half of its gradients
  *   rave               its texts hold what acts on a terminal, and broken UTF-8, from now on
  *   finish fail        the job ends; who watches is told
+ *   over               the same, at this server alone: it goes on at the next one
  *   miss:WHAT          that was asked for and is missing, which the parent is told
  *   halt:MS            nothing is answered for so long
  *   close              all control connections are closed
@@ -54,7 +55,7 @@ static struct {
 	uint64_t began_ns;
 	int lost, late, again, left, evicted; /* ranks, or -1 */
 	uint64_t gone_at;                     /* of the one that is lost, left or evicted */
-	bool raves;
+	bool raves, goes_on;
 } fake = { .lost = -1, .late = -1, .again = -1, .left = -1, .evicted = -1 };
 
 static volatile sig_atomic_t terminated;
@@ -85,6 +86,7 @@ static void fill_status(struct mst_status *s)
 
 	*s = (struct mst_status){
 		.state = fake.state,
+		.goes_on = fake.goes_on,
 		.workers = fake.workers,
 		.live = fake.state == MST_JOB_RUNNING ? fake.workers - (fake.lost >= 0) : 0,
 		.version = version,
@@ -326,6 +328,9 @@ static void do_word(const char *word, const char *value)
 		fake.late = number;
 	} else if (strcmp(word, "rave") == 0) {
 		fake.raves = true;
+	} else if (strcmp(word, "over") == 0) {
+		fake.goes_on = true;
+		end_job(MST_JOB_FAILED);
 	} else if (strcmp(word, "finish") == 0) {
 		end_job(MST_JOB_FINISHED);
 	} else if (strcmp(word, "fail") == 0) {
