@@ -45,7 +45,8 @@ int __real_epoll_ctl(int epoll, int op, int fd, struct epoll_event *ev);
 int __wrap_epoll_ctl(int epoll, int op, int fd, struct epoll_event *ev);
 int __wrap_mst_origins_own(const struct mst_fabric *fabric, struct mst_origins *out);
 void __wrap_mst_control_sleep(struct mst_control *c, int wakeup, uint64_t until_ns);
-int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out);
+int __wrap_mst_heartbeat_new(struct mst_control *control, const struct mst_heartbeat_next *next,
+			     struct mst_heartbeat **out);
 void __wrap_mst_heartbeat_ring(struct mst_heartbeat *h);
 void __wrap_mst_heartbeat_free(struct mst_heartbeat *h);
 void __wrap_mst_frontend_wake(struct mst_frontend *f);
@@ -162,33 +163,45 @@ void __wrap_mst_control_sleep(struct mst_control *c, int wakeup, uint64_t until_
 
 struct mst_heartbeat {
 	struct mst_control *control;
+	struct mst_heartbeat_next next;
 	struct sim_process *process;
 	struct sim_wakeup ended;
 	bool stop, done;
 };
 
-static void beat(void *arg)
+static void beat(const struct mst_heartbeat *h)
 {
-	struct mst_heartbeat *h = arg;
-
 	while (!h->stop) {
 		uint64_t due_ns = mst_control_step(h->control, mst_now_ns());
 		if (due_ns == MST_NEVER && mst_control_over(h->control))
 			break;
 		mst_control_sleep(h->control, -1, due_ns);
 	}
+}
+
+static void heartbeat_main(void *arg)
+{
+	struct mst_heartbeat *h = arg;
+
+	while (h->control != NULL && !h->stop) {
+		beat(h);
+		if (!h->stop)
+			h->control = h->next.seek(h->next.ctx, h->control);
+	}
 	h->done = true;
 	sim_ring(&h->ended);
 }
 
-int __wrap_mst_heartbeat_new(struct mst_control *control, struct mst_heartbeat **out)
+int __wrap_mst_heartbeat_new(struct mst_control *control, const struct mst_heartbeat_next *next,
+			     struct mst_heartbeat **out)
 {
 	struct mst_heartbeat *h = sim_alloc(sizeof(*h));
 
 	h->control = control;
+	h->next = *next;
 	h->process = sim_self();
 	actors_owner(h->process)->welcomed_ns = sim_now();
-	sim_spawn(h->process, beat, h);
+	sim_spawn(h->process, heartbeat_main, h);
 	*out = h;
 	return 0;
 }
