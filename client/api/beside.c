@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "client/api/handle.h"
+#include "common/host/limits.h"
 
 const char *muster_version(void)
 {
@@ -16,6 +17,20 @@ void muster_wake(struct muster *m)
 		mst_engine_wake(&m->engine);
 }
 
+/* A child that is forked meanwhile finds the descriptor, and closes it. */
+static int make_fd(struct muster *m)
+{
+	struct mst_reason why;
+
+	mst_process_hold();
+	int fd = mst_wakeup_fd(&m->wakeup);
+	mst_process_release();
+	if (fd < 0)
+		return mst_reason_fail(&m->failure, fd, "muster_fd() gets no descriptor: %s",
+				       mst_limit_failed(fd, 0, &why));
+	return fd;
+}
+
 int muster_fd(struct muster *m)
 {
 	const struct mst_transport *transport = m->links.transport;
@@ -24,13 +39,12 @@ int muster_fd(struct muster *m)
 		return mst_handle_disowned(m);
 	if (m->links.detached)
 		return mst_reason_fail(&m->failure, -ENOTCONN, "the session has ended");
-	if (transport->arm == NULL)
+	if (transport != NULL && transport->arm == NULL)
 		return mst_reason_fail(&m->failure, -ENOTSUP,
 				       "gradients travel over %s here, whose waits have no "
 				       "descriptor: use muster_wait() in a thread",
 				       transport->medium);
-	m->watched = true;
-	return transport->arm(m->links.net);
+	return make_fd(m);
 }
 
 int muster_regions(struct muster *m, struct muster_region *out, uint32_t max)

@@ -13,7 +13,9 @@ void mst_handle_init(struct muster *m)
 	struct mst_reason *failure = &m->failure;
 
 	m->pid = getpid();
+	mst_wakeup_init(&m->wakeup);
 	m->links.failure = failure;
+	m->links.wakeup = &m->wakeup;
 	m->contiguous.links = &m->links;
 	m->contiguous.failure = failure;
 	m->sources = (struct mst_sources){ .links = &m->links,
@@ -262,6 +264,7 @@ void mst_handle_free(struct muster *m)
 		mst_contiguous_unmap(&m->contiguous);
 	mst_links_close(&m->links);
 	mst_result_copy_drop(&m->snapshot);
+	mst_wakeup_fini(&m->wakeup);
 	mst_sources_fini(&m->sources);
 	mst_own_fini(&m->own);
 	mst_client_transfer_fini(&m->transfer);

@@ -47,6 +47,7 @@ struct muster {
 
 	struct mst_reason failure; /* the last: what muster_error() gives */
 	struct mst_settings settings;
+	struct mst_wakeup wakeup;
 	struct mst_links links;
 	struct mst_contiguous contiguous;
 	struct mst_sources sources;
@@ -84,7 +85,6 @@ struct muster {
 	uint64_t differences;          /* that the program has been told */
 	struct mst_differs difference; /* the last of them */
 
-	bool watched;                      /* muster_fd() has been called */
 	struct mst_engine_watch try_watch; /* of the tries since the last outcome */
 };
 
@@ -124,5 +124,8 @@ void mst_agreeing_let_go(struct mst_agreeing *a);
 int mst_process_add(struct muster *m);
 /* Accepts a handle that was never added. */
 void mst_process_remove(struct muster *m);
+/* Between the two no thread forks: for what a child must find either whole or not at all. */
+void mst_process_hold(void);
+void mst_process_release(void);
 
 #endif

@@ -565,8 +565,8 @@ static int try_outcome(struct muster *m)
 {
 	int rc = look_for_outcome(m);
 
-	if (rc == -EAGAIN && m->watched && m->links.net != NULL) {
-		(void)m->links.transport->arm(m->links.net);
+	if (rc == -EAGAIN && mst_wakeup_has_fd(&m->wakeup)) {
+		mst_wakeup_arm(&m->wakeup);
 		rc = look_for_outcome(m);
 	}
 	if (rc != -EAGAIN) {

@@ -34,6 +34,7 @@ static void disown(struct muster *m)
 	mst_client_session_disown(&m->session);
 	mst_comeback_disown(&m->comeback);
 	mst_links_disown(&m->links);
+	mst_wakeup_disown(&m->wakeup);
 	mst_hint_end(&m->hint);
 }
 
@@ -73,5 +74,15 @@ void mst_process_remove(struct muster *m)
 		at = &(*at)->next;
 	if (*at != NULL)
 		*at = m->next;
+	pthread_mutex_unlock(&lock);
+}
+
+void mst_process_hold(void)
+{
+	pthread_mutex_lock(&lock);
+}
+
+void mst_process_release(void)
+{
 	pthread_mutex_unlock(&lock);
 }

@@ -109,7 +109,7 @@ static void enter(struct mst_comeback *c, enum mst_comeback_state state, int err
 	c->error = error;
 	c->state = state;
 	pthread_mutex_unlock(&c->lock);
-	mst_links_wake(c->next.links);
+	mst_wakeup_ring(c->next.links->wakeup);
 }
 
 static uint64_t drawn(struct mst_rand *rand, uint64_t at_most_ns)
@@ -137,7 +137,7 @@ struct mst_control *mst_comeback_seek(void *comeback, struct mst_control *lost)
 	begin(c);
 	pthread_mutex_unlock(&c->lock);
 	mst_rand_seed(&rand, mst_now_ns() ^ (uint64_t)c->next.rank << 48);
-	mst_links_wake(c->next.links); /* a wait may look at the state */
+	mst_wakeup_ring(c->next.links->wakeup); /* a wait may look at the state */
 	nap(c, drawn(&rand, first_spread(c)));
 	while (!is_stopped(c) && (rc = try(c)) == -EAGAIN && mst_left_ns(c->until_ns) > 0)
 		nap(c, SPREAD_NS / 10 + drawn(&rand, SPREAD_NS / 5));

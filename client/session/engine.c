@@ -144,7 +144,7 @@ int mst_engine_sleep(struct mst_engine *e, uint64_t deadline_ns)
 void mst_engine_wake(struct mst_engine *e)
 {
 	atomic_store_explicit(&e->woken, true, memory_order_release);
-	mst_links_wake(e->links);
+	mst_wakeup_ring(e->links->wakeup);
 }
 
 int mst_engine_interrupted(struct mst_engine *e, int slept)

@@ -61,7 +61,7 @@ int mst_links_open(struct mst_links *l, const struct mst_links_cfg *how)
 	if (rc != 0)
 		return mst_reason_fail(l->failure, rc, "cannot open %s: %s", l->transport->scheme,
 				       cause(rc, &why));
-	atomic_store(&l->wakes, l->net);
+	(void)mst_wakeup_watch(l->wakeup, l->transport, l->net); /* if it fails, tries do it */
 	return 0;
 }
 
@@ -241,7 +241,7 @@ void mst_links_free(struct mst_links *l, bool inherited)
 	}
 }
 
-/* All but what other threads look at. */
+/* What outlives a net stays. */
 static void reset(struct mst_links *l)
 {
 	l->transport = NULL;
@@ -255,10 +255,10 @@ static void reset(struct mst_links *l)
 
 void mst_links_close(struct mst_links *l)
 {
-	atomic_store(&l->wakes, NULL);
-	mst_readers_drain(&l->wakers);
-	if (l->net != NULL)
+	if (l->net != NULL) {
+		mst_wakeup_let_go(l->wakeup);
 		l->transport->net_close(l->net);
+	}
 	reset(l);
 }
 
@@ -266,13 +266,4 @@ void mst_links_disown(struct mst_links *l)
 {
 	if (l->net != NULL && l->transport->disown != NULL) /* else it is being replaced */
 		l->transport->disown(l->net);
-}
-
-void mst_links_wake(struct mst_links *l)
-{
-	mst_readers_enter(&l->wakers);
-	struct mst_net *net = atomic_load(&l->wakes);
-	if (net != NULL)
-		l->transport->wake(net);
-	mst_readers_leave(&l->wakers);
 }

@@ -3,7 +3,7 @@
  * The data links of a session: one to each server of the job, all over the same transport and all
  * polled by one net. Each server has a part of the vector, and its link moves that part alone.
  *
- * One thread, but for mst_links_wake().
+ * One thread; what may wake it is elsewhere (wakeup.h).
  */
 #ifndef MST_CLIENT_SESSION_LINKS_H
 #define MST_CLIENT_SESSION_LINKS_H
@@ -11,9 +11,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "client/local/readers.h"
 #include "client/local/settings.h"
 #include "client/session/network_choice.h"
+#include "client/session/wakeup.h"
 #include "common/transport/transport.h"
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
@@ -33,6 +33,7 @@ struct mst_part {
 
 struct mst_links {
 	struct mst_reason *failure;
+	struct mst_wakeup *wakeup; /* of this handle's thread */
 
 	const struct mst_transport *transport; /* NULL before the welcome */
 	struct mst_net *net;                   /* NULL: not open */
@@ -51,9 +52,6 @@ struct mst_links {
 	bool detached;  /* this end has ended: all links are */
 	/* Memory of the caller's that the servers write results to; NULL: none. */
 	struct mst_region *result_into;
-
-	_Atomic(struct mst_net *) wakes; /* the net, for mst_links_wake(); NULL: none */
-	struct mst_readers wakers;
 };
 
 struct mst_links_cfg {
@@ -82,8 +80,6 @@ void mst_links_close(struct mst_links *l);
 
 /* In a child of fork(): closes the inherited descriptors, of which the parent notices nothing. */
 void mst_links_disown(struct mst_links *l);
-/* Ends the present or the next wait on the net, if it is open. Any thread. */
-void mst_links_wake(struct mst_links *l);
 
 #define MST_LINKS_NAME_LEN 48u
 /* Which server a part belongs to, for sentences: "the server", where there is only one. */

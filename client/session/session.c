@@ -148,7 +148,7 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
  * heartbeat's thread is started afterwards. */
 static void wake(void *ctx)
 {
-	mst_links_wake(ctx);
+	mst_wakeup_ring(ctx);
 }
 
 static int use_stream(struct mst_client_session *s, struct mst_stream *stream)
@@ -157,7 +157,7 @@ static int use_stream(struct mst_client_session *s, struct mst_stream *stream)
 				       .stream = stream,
 				       .server = s->settings->server,
 				       .wake = wake,
-				       .ctx = s->links };
+				       .ctx = s->links->wakeup };
 	int rc = mst_control_new(&cfg, &s->control);
 
 	if (rc == 0)

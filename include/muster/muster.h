@@ -475,7 +475,7 @@ void muster_wake(struct muster *m);
  * triggered, and for nothing else; it is the library's, and muster_close() closes it. From the
  * first call on each result costs the server a system call.
  * Never blocks. Return: the descriptor, the same each time; -ENOTSUP the network has none;
- * -ENOTCONN the session has ended; -ECHILD.
+ * -ENOTCONN the session has ended; -EMFILE, -ENFILE or -ENOMEM there is none left; -ECHILD.
  */
 int muster_fd(struct muster *m);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Children of fork(): none can act for its parent's session, or keep it alive. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -48,6 +49,23 @@ static void a_child_is_told_so_where_the_end_was_asked_for(void)
 	CU_ASSERT_EQUAL(muster_finish(client_handle, "enough"), 0);
 	CU_ASSERT_EQUAL(wrong_in_child(), 0);
 	client_close();
+}
+
+static void a_child_has_no_descriptor_of_muster_fd(void)
+{
+	int status = -1;
+
+	client_begin(begin_only);
+	int fd = muster_fd(client_handle);
+	CU_ASSERT_FATAL(fd >= 0);
+	pid_t child = fork();
+	if (child == 0)
+		_exit((fcntl(fd, F_GETFD) >= 0) + (muster_fd(client_handle) != -ECHILD));
+	waitpid(child, &status, 0);
+	CU_ASSERT_EQUAL(status, 0);
+	CU_ASSERT(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	client_close();
+	CU_ASSERT_EQUAL(fcntl(fd, F_GETFD), -1);
 }
 
 static _Atomic bool leaves, hung_up;
@@ -102,6 +120,7 @@ static CU_TestInfo cases[] = {
 	  what_is_wrong_besides_does_not_matter_in_a_child },
 	{ "a child is told so where the end was asked for",
 	  a_child_is_told_so_where_the_end_was_asked_for },
+	{ "a child has no descriptor of muster_fd()", a_child_has_no_descriptor_of_muster_fd },
 	{ "a child forked while a thread closes the handle keeps nothing open",
 	  a_child_forked_while_a_thread_closes_keeps_nothing_open },
 	CU_TEST_INFO_NULL,
