@@ -135,6 +135,7 @@ static int give_outcome(struct muster *m, struct muster_outcome *out)
 	outcome.result = mst_contiguous_result(&m->contiguous, &m->worker.held);
 	if (returned)
 		mst_return_done(m);
+	outcome.generation = m->session.welcome.generation.number;
 	mst_sized_write(&sized_outcome, &outcome, out);
 	mst_hint_publish(&m->hint);
 	return more;

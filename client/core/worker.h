@@ -263,8 +263,8 @@ bool mst_worker_awaits(const struct mst_worker *w);
 /* Must a wait ask now? True: *ask is to be sent. */
 bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask);
 
-/* The next outcome, ready as mst_worker_misses() says; `result` and `size` are left to the shell.
- * 1: more are ready. In OVER: the last one again. */
+/* The next outcome, ready as mst_worker_misses() says; `result`, `generation` and `size` are left
+ * to the shell. 1: more are ready. In OVER: the last one again. */
 int mst_worker_take(struct mst_worker *w, struct muster_outcome *out);
 
 /* The version that what is being computed now is or will be tagged with. */

@@ -29,6 +29,7 @@
 #define LOOK_NS (10 * MST_MS) /* at what the leader says, while a reason is waited for */
 #define ORIGIN_LEN 64u
 #define BUFFERS_MAX 65536u /* beyond all reason, and sizes still fit */
+#define HISTORY_MAX 65536u
 
 static double seconds(uint64_t ns)
 {
@@ -375,6 +376,8 @@ static const char *absurdity(const struct mst_client_session *of, const struct m
 	if (w->incarnation == 0 || w->slots == 0 || w->slots > MST_SLOTS_MAX || w->buffers == 0 ||
 	    w->buffers > BUFFERS_MAX)
 		return "has an incarnation, slots or buffers that cannot be";
+	if (w->history > HISTORY_MAX)
+		return "has a history that cannot be";
 	if (w->lease_ns < MST_MS || w->server[0].address[0] == '\0')
 		return "has no lease, or names no listener";
 	if (w->server_lease_ns < w->lease_ns)

@@ -240,6 +240,10 @@ struct muster_outcome {
 	/* The newest version that this worker has heard of: `version`, or a later one, so that it
 	 * is behind by the difference. If finished: the job's last. */
 	uint64_t newest;
+	/* The generation of the servers that this outcome comes from, from 1. Another one than in
+	 * the outcome before: a server was lost, and the job has gone on. 0: the servers do not
+	 * count generations (musterd --server-patience is 0). */
+	uint64_t generation;
 };
 /* clang-format off */
 #define MUSTER_OUTCOME { .size = sizeof(struct muster_outcome) }

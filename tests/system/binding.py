@@ -513,6 +513,7 @@ def goal(a):
                 w.push()
                 out = w.wait()
             check("the job ends with it", (out.version, out.newest, w.goal(1)) == (3, 3, 3))
+            check("generations are not counted", out.generation == 0)
         said = job.server.said()
         for words in ("rank 0 wants the job to end with version 9, and it ends with 4 (--commits)",
                       "rank 0 has the job end with version 3, and no more with 4 (--commits)",

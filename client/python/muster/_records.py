@@ -79,6 +79,9 @@ class Outcome:
     # The newest version that this worker has heard of: `version`, or a later one. If finished, the
     # last of the job, which a worker that owns parameters may lack.
     newest: int
+    # Of the servers that this comes from, from 1: another one than before where a server was lost,
+    # and the job has gone on. 0: musterd --server-patience is 0.
+    generation: int
     more: bool  # another outcome is ready: wait() again at once
 
 

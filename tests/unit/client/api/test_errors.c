@@ -497,6 +497,31 @@ static void a_newer_outcome_has_zero_where_this_library_knows_nothing(void)
 	client_close();
 }
 
+static bool begin_third_generation(struct fake_leader *f)
+{
+	const struct mst_lane_answer keep = { 2, 0, 0, MST_WHERE_KEEP, 0 };
+	uint32_t imm;
+
+	f->welcome.generation.number = 3;
+	return fake_begin(f) && fake_arrival(f, &imm) && fake_answer(f, &keep) && fake_stay(f);
+}
+
+static void an_outcome_tells_the_generation_of_its_servers(void)
+{
+	client_begin(begin_only);
+	CU_ASSERT_EQUAL(client_outcome.generation, 0);
+	client_close();
+	CU_ASSERT_EQUAL_FATAL(client_open(begin_third_generation, CLIENT_LONG_MS), 0);
+	CU_ASSERT_EQUAL(client_start(NULL, &client_outcome), 0);
+	CU_ASSERT_EQUAL(client_outcome.generation, 3);
+	client_outcome.generation = 0;
+	client_outcome.size = offsetof(struct muster_outcome, generation); /* as it was before */
+	CU_ASSERT_EQUAL(client_wait(), 0);
+	CU_ASSERT_EQUAL(client_outcome.generation, 0);
+	client_outcome = (struct muster_outcome)MUSTER_OUTCOME;
+	client_close();
+}
+
 static void a_size_that_was_never_set_is_refused_before_anything_is_lost(void)
 {
 	struct muster_contribution c = { .weight = 1 };
@@ -550,6 +575,8 @@ static CU_TestInfo cases[] = {
 	{ "a hint reaches any thread", hint_reaches_any_thread },
 	{ "a newer outcome has zero where this library knows nothing",
 	  a_newer_outcome_has_zero_where_this_library_knows_nothing },
+	{ "an outcome tells the generation of its servers",
+	  an_outcome_tells_the_generation_of_its_servers },
 	{ "a size that was never set is refused before anything is lost",
 	  a_size_that_was_never_set_is_refused_before_anything_is_lost },
 	{ "a worker that may not finish is told so and goes on",

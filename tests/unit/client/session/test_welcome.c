@@ -36,6 +36,7 @@ static const struct spoil {
 	SPOIL(buffers, 0),
 	SPOIL(buffers, UINT32_MAX),
 	SPOIL(buffers, FAKE_BUFFERS + 1), /* more than is published */
+	SPOIL(history, UINT32_MAX),
 	SPOIL(lease_ns, 0),
 	SPOIL(incarnation, 0),
 	SPOIL(job, 'x'),
