@@ -49,7 +49,7 @@ class Servers(scene.Scene):
     def test_each_kind_of_loss(self):
         """one that was killed, has crashed, or ended because of another is started again at the
         same address, with the same arguments; the run takes up the next one's words, and goes on"""
-        for end, said in (("die:9", "was killed by signal 9 "), ("die:11", "killed by signal 11 "),
+        for end, said in (("die:9", "was killed by signal 9 "), ("die:6", "killed by signal 6 "),
                           ("exit:143", "exited with status 143"),
                           ("exit:75", "has ended because another server was lost")):
             rc, _, err = self.run_turns(
