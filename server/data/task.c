@@ -361,9 +361,15 @@ static void answer_send_rest(struct mst_aggregator *a, const struct mst_task *ta
 	mst_aggregator_send_result(a, session, &task->answer.answer, &part);
 }
 
-/* Puts result, record and answer, in this order: the arrival of the answer announces them all. A
- * worker that keeps its version has that version's record, too, which the store may have
- * dropped. */
+/* A worker that keeps its version has that version's record, too, which the store may have dropped.
+ * One that has come back with it has the record of another server, and needs the rule of the step
+ * that the version opens here. */
+static bool has_record(const struct mst_lane_answer *answer)
+{
+	return answer->where == MST_WHERE_KEEP && answer->number > 1;
+}
+
+/* Puts result, record and answer, in this order: the arrival of the answer announces them all. */
 static void answer_put(struct mst_aggregator *a, const struct mst_task *task)
 {
 	struct mst_session *session = task->answer.session;
@@ -372,7 +378,7 @@ static void answer_put(struct mst_aggregator *a, const struct mst_task *task)
 
 	if (answer_sends(task))
 		answer_send_rest(a, task);
-	if (answer->where != MST_WHERE_KEEP && !a->cfg.follower)
+	if (!has_record(answer) && !a->cfg.follower)
 		record_bytes = record_encode(task, mst_aggregator_response_record(a));
 	mst_aggregator_put_answer(a, session, answer, record_bytes);
 	if (task->moves && !session->over)
