@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Has spin try the model in every order: what holds must hold, and each mutant must be caught.
+"""Has spin try a model in every order: what holds must hold, and each mutant must be caught.
 
-usage: run.py [--cc CC] [--keep DIR] holds [--deep] [CASE ...]
-       run.py [--cc CC] [--keep DIR] mutants [MUTANT ...]
+usage: run.py [--cc CC] [--keep DIR] [--model MODEL] holds [--deep] [CASE ...]
+       run.py [--cc CC] [--keep DIR] [--model MODEL] mutants [MUTANT ...]
+  --model muster: grants to the end of sessions, the default; generation: the loss of servers
   --cc    compiler for what spin generates (cc)
   --deep  the larger cases too: up to 4 GiB of memory, and minutes
   --keep  where to leave spin's files, trails of what failed among them
@@ -20,7 +21,6 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODEL = HERE / "muster.pml"
 SKIPPED = 77
 DEPTH = 100_000
 MEMORY_MIB = 4000
@@ -71,6 +71,52 @@ DEEP = {
 # Liveness: no run of this one goes on for ever without coming to rest.
 RESTS = {"rests": {"OPS": 1, "ltl": "comes_to_rest"}}
 
+# Of generation.pml. A case is what it sets other than the head of that file.
+NO_KILLS = {"KILLS": 0}
+GENERATION_CASES = {
+    "bsp": {},
+    "twice": {"KILLS": 2},
+    "frozen": {**NO_KILLS, "FREEZES": 1, "NEWEST": 1},
+    "cut": {"CUTS": 1},
+    "evicted": {"EVICTIONS": 1},
+    "new": {"CRASHES": 2, "NEWEST": 1, "SERVERS": 4},
+    "backup": {"QUORUM": 2},
+    "all": {"MIN": 1},
+    "anew": {"MIN": 1, "CRASHES": 3, "NEWEST": 1},
+    "stranger": {"STRANGER": 1},
+    "incarnations": {"INCARNATIONS": 1},
+}
+GENERATION_DEEP = {
+    "deep_long": {"NEWEST": 3, "KILLS": 2},
+    "deep_thrice": {"KILLS": 3, "SERVERS": 4, "NEWEST": 1},
+    "deep_backup": {"QUORUM": 2, "KILLS": 2, "NEWEST": 1},
+    "deep_frozen": {"FREEZES": 1, "NEWEST": 1},
+    "deep_one": {"QUORUM": 1, "NEWEST": 1, "KILLS": 2},
+}
+GENERATION_RESTS = {"rests": {"ltl": "comes_to_rest"}}
+GENERATION_MUTANTS = {
+    "LOWEST_CLAIM": ("bsp", {}, {"LINE"}),
+    "CLAIM_DELIVERED": ("bsp", {}, {"RESULT"}),
+    "KEEP_BEHIND": ("bsp", {}, {"RESULT"}),
+    "CANCEL_COUNTED": ("bsp", {}, {"VERDICT"}),
+    "VERDICT_AGAIN": ("bsp", {}, {"VERDICT", "GOES_ON"}),
+    "SET_OF_ANY": ("twice", {}, {"VERDICT"}),
+    "TOLD_EARLY": ("bsp", {}, {"KEPT"}),
+    "OTHER_RUN": ("stranger", {}, {"LINE"}),
+    "HALF": ("frozen", {}, {"ALONE"}),
+    "NEW_COUNTS": ("new", {"MAY_RUN_OUT": 1}, {"ONE_RUN"}),
+    "INCARNATION_AGAIN": ("incarnations", {}, {"AGAIN"}),
+    "OLD_WORD": ("rests", {}, {"acceptance cycle"}),
+    "OLD_ANSWER": ("frozen", {}, {"LINE", "KEPT"}),
+    "TORN_OFFERED": ("backup", {}, {"RESULT"}),
+    "MARK_LATE": ("backup", {}, {"RESULT"}),
+    "MARK_FIRST": ("frozen", {"NEWEST": 2, "SERVERS": 2, "MAY_RUN_OUT": 1}, {"RESULT"}),
+    "VERSION_ALONE": ("twice", {}, {"LINE", "KEPT"}),
+    "LINE_BY_NUMBER": ("deep_thrice", {"QUORUM": 1, "MAY_RUN_OUT": 1}, {"RESULT"}),
+    "TAKES_BACK": ("frozen", {"KILLS": 1, "MAY_RUN_OUT": 1}, {"LINE"}),
+    "NUMBER_CLAIMED": ("deep_thrice", {"MAY_RUN_OUT": 1}, {"LINE", "KEPT"}),
+}
+
 # What breaks, in which case, and the promises one of which must be found broken.
 MUTANTS = {
     "REGRANT_EARLY": ("async", {}, {"EXACT"}),
@@ -103,6 +149,14 @@ MUTANTS = {
 }
 
 
+# file, cases, cases of liveness, larger cases, mutants
+MODELS = {
+    "muster": ("muster.pml", CASES, RESTS, DEEP, MUTANTS),
+    "generation": ("generation.pml", GENERATION_CASES, GENERATION_RESTS, GENERATION_DEEP,
+                   GENERATION_MUTANTS),
+}
+
+
 def cpu_seconds():
     """The processor time of children that have ended: other programs do not add to it."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -114,6 +168,7 @@ class Search:
 
     def __init__(self, options, figures, mutant="NOT_MUTATED", optimise="-O1"):
         self.cc = options.cc
+        self.file = HERE / MODELS[options.model][0]
         self.optimise = optimise  # what spin generates takes as long to compile as to run
         self.keep = options.keep
         self.figures = dict(figures)
@@ -125,7 +180,7 @@ class Search:
         return [f"-D{k}={v}" for k, v in {**self.figures, "MUTANT": self.mutant}.items()]
 
     def build(self, where):
-        subprocess.run(["spin", "-a", *self.defines(), MODEL], cwd=where, check=True,
+        subprocess.run(["spin", "-a", *self.defines(), self.file], cwd=where, check=True,
                        stdout=subprocess.DEVNULL)
         mode = [] if self.ltl else ["-DSAFETY", "-DNOCLAIM"]
         limits = ["-DCOLLAPSE", "-DNOFAIR", "-DVECTORSZ=4096", f"-DMEMLIM={MEMORY_MIB}"]
@@ -150,10 +205,11 @@ class Search:
 
     def tell(self, where):
         """The last messages before a promise is broken, as spin replays the trail."""
-        told = subprocess.run(["spin", "-k", where / "muster.pml.trail", "-t", "-s", "-r",
-                               *self.defines(), MODEL], cwd=where, text=True, check=False,
+        told = subprocess.run(["spin", "-k", where / f"{self.file.name}.trail", "-t", "-s", "-r",
+                               *self.defines(), self.file], cwd=where, text=True, check=False,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
-        lines = [line.strip() for line in told.splitlines() if re.search(r"Send|Recv", line)]
+        lines = [line.strip() for line in told.splitlines()
+                 if re.search(r"Send|Recv|^ *(rank|server) \d", line)]
         return [re.sub(r"proc\s+\d+ \((\w+):\d+\) \S+", r"\1", line) for line in lines][-40:]
 
     def figure(self, pattern):
@@ -182,8 +238,10 @@ class Search:
         return set(re.findall(r"^reached (\w+)$", self.output, re.M))
 
 
-def to_reach():
-    text = "".join(path.read_text() for path in HERE.glob("*.pml"))
+def to_reach(model):
+    """The situations of a model: those in its file, and in what that includes."""
+    text = (HERE / MODELS[model][0]).read_text()
+    text += "".join((HERE / name).read_text() for name in re.findall(r'#include "(.*)"', text))
     return set(re.findall(r"(?<!define )\breach\((\w+)\)", text))
 
 
@@ -195,12 +253,13 @@ def row(*columns):
 
 
 def holds(options):
-    known = {**CASES, **RESTS, **DEEP}
-    chosen = options.names or [*CASES, *RESTS, *(DEEP if options.deep else {})]
-    bad, reached = 0, set()
+    _, cases, rests, deep, _ = MODELS[options.model]
+    known = {**cases, **rests, **deep}
+    chosen = options.names or [*cases, *rests, *(deep if options.deep else {})]
+    bad, reached, wanted = 0, set(), to_reach(options.model)
     row("case", "states", "CPU s", "MiB", "outcome")
     for name in chosen:
-        search = Search(options, known[name], optimise="-O2" if name in DEEP else "-O1").run(name)
+        search = Search(options, known[name], optimise="-O2" if name in deep else "-O1").run(name)
         reached |= search.reached()
         outcome = "holds" if search.complete() else search.broken() or "NOT COMPLETED"
         row(name, search.states(), f"{search.seconds:.1f}", f"{search.mib():.0f}", outcome)
@@ -208,21 +267,24 @@ def holds(options):
             bad += 1
             print(*search.trail, sep="\n")
             print("\n".join(search.output.splitlines()[-30:]))
-    missing = set() if options.names else to_reach() - reached
+    missing = set() if options.names else wanted - reached
     if missing:
         print("never come by:", *sorted(missing))
-    print(f"{len(chosen) - bad} of {len(chosen)} cases hold; {len(reached)} of {len(to_reach())} "
+    print(f"{len(chosen) - bad} of {len(chosen)} cases hold; {len(reached)} of {len(wanted)} "
           f"situations come by; {cpu_seconds():.0f} s in all")
     return bad or len(missing)
 
 
 def mutants(options):
-    chosen = options.names or list(MUTANTS)
+    _, cases, rests, deep, table = MODELS[options.model]
+    known = {**cases, **rests, **deep}
+    chosen = options.names or list(table)
     bad = 0
     row("mutant", "states", "CPU s", "MiB", "broken, in the case")
     for name in chosen:
-        case, other, promises = MUTANTS[name]
-        search = Search(options, {**CASES[case], **other}, name, "-O0").run(name)
+        case, other, promises = table[name]
+        optimise = "-O1" if case in deep else "-O0"
+        search = Search(options, {**known[case], **other}, name, optimise).run(name)
         caught = search.broken() in promises
         bad += not caught
         row(name, search.states(), f"{search.seconds:.1f}", f"{search.mib():.0f}",
@@ -235,6 +297,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--keep")
+    parser.add_argument("--model", choices=MODELS, default="muster")
     parser.add_argument("what", choices=("holds", "mutants"))
     parser.add_argument("--deep", action="store_true")
     parser.add_argument("names", nargs="*")
