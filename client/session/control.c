@@ -250,6 +250,7 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		break;
 	case MST_MSG_ERROR:
 		if (msg->error.code == MST_AGAIN) {
+			told->asked_again = true;
 			lose(c, msg->error.reason);
 			return;
 		}

@@ -48,7 +48,8 @@ struct mst_told {
 	bool unheard; /* the server has closed the connection without having sent anything */
 	int error;    /* refused, ended, or the connection broke; 0: none. The first error stays */
 	bool again;   /* that error: the worker may come back */
-	bool begun;   /* a generation has begun: */
+	bool asked_again; /* the leader has said so itself */
+	bool begun;       /* a generation has begun: */
 	struct mst_begins begins;
 	struct mst_reason reason;
 	struct mst_welcome welcome;

@@ -322,6 +322,16 @@ static bool is_to_ask_again(const struct mst_client_session *s, int unheard, int
 	return mst_left_ns(deadline_ns) > 0 || s->told.unheard;
 }
 
+/* The server is about to end, and another one takes its place. */
+static int wait_for_next(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	mst_sleep_ns(RETRY_NS);
+	mst_control_free(s->control);
+	s->control = NULL;
+	s->told = (struct mst_told){ 0 };
+	return open_control(s, deadline_ns);
+}
+
 /* Says hello, and says it again on another connection if the server is busy, or has closed the last
  * one without a word. */
 static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
@@ -333,6 +343,10 @@ static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
 		if (rc == 0)
 			rc = await_welcome(s, deadline_ns);
 		unheard += s->told.unheard;
+		if (rc != 0 && s->told.asked_again && mst_left_ns(deadline_ns) > 0) {
+			rc = wait_for_next(s, deadline_ns);
+			continue;
+		}
 		if (rc == 0 || !is_to_ask_again(s, unheard, rc, deadline_ns))
 			break;
 		if (reopen_control(s, deadline_ns) == 0)

@@ -22,7 +22,7 @@ from server import ERROR, SECONDS, Server, error, hello
 from servers import ELEMS, LONG, SOON, Job, wrote
 
 AGAIN = 75
-PATIENT = [*LONG, "--server-patience", "60s"]
+PATIENT = [*LONG, "--server-patience", "3s"]
 
 
 def ends_again(name, child):
@@ -43,7 +43,7 @@ def a_lost_follower_ends_what_all_do(a):
         job.follower[0].signal(signal.SIGKILL)
         log = ends_again("the leader", job.leader)
         check("it says who is lost, and for how long workers wait",
-              "of 3 (127.0.0.1" in log and "workers wait 60 s" in log)
+              "of 3 (127.0.0.1" in log and "workers wait 3 s" in log)
         ends_again("the other follower", job.follower[1])
         workers_end(job)
 
