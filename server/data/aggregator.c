@@ -500,9 +500,8 @@ static void tell_verdict(struct mst_aggregator *a, struct mst_session *session,
 
 /* The word is written before anything the session reads can change: a worker that looks there after
  * using a result knows whether it was sound. */
-static void evict(struct mst_aggregator *a, struct mst_session *session, enum mst_evict_why why)
+static void end_session(struct mst_aggregator *a, struct mst_session *session, int error)
 {
-	int error = why == MST_EVICT_LEFT ? -ENOTCONN : mst_evict_word(why, a->cfg.goes_on);
 	struct mst_lane_session word = { .state = MST_SESSION_ENDED, .error = error };
 
 	if (a->finished.state == MST_SESSION_ENDED)
@@ -523,6 +522,12 @@ static void evict(struct mst_aggregator *a, struct mst_session *session, enum ms
 	tell_if_over(a, session);
 }
 
+static void evict(struct mst_aggregator *a, struct mst_session *session, enum mst_evict_why why)
+{
+	end_session(a, session,
+		    why == MST_EVICT_LEFT ? -ENOTCONN : mst_evict_word(why, a->cfg.goes_on));
+}
+
 static void finish(struct mst_aggregator *a, const struct mst_decision *d)
 {
 	bool failed = mst_finish_failed(d->finish.why);
@@ -538,11 +543,11 @@ static void finish(struct mst_aggregator *a, const struct mst_decision *d)
 	mst_open_step_drop(a);
 }
 
-void mst_aggregator_hang_up(struct mst_aggregator *a)
+void mst_aggregator_hang_up(struct mst_aggregator *a, int error)
 {
 	for (uint32_t rank = 0; rank < a->cfg.workers; rank++) {
 		if (a->session[rank] != NULL)
-			evict(a, a->session[rank], MST_EVICT_LEFT);
+			end_session(a, a->session[rank], error);
 	}
 }
 

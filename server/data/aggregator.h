@@ -40,8 +40,8 @@ struct mst_aggregator_cfg {
 	bool distances;        /* each commit is compared with the version that COMMIT names */
 	/* Workers may come back from an end that is no fault of theirs: --server-patience. */
 	bool goes_on;
-	bool saves;            /* versions are saved: vectors that are kept have a second place */
-	bool marks;            /* versions are marked before they are written: lane.h */
+	bool saves; /* versions are saved: vectors that are kept have a second place */
+	bool marks; /* versions are marked before they are written: lane.h */
 	uint64_t chunk_elems;
 	uint32_t group; /* G of the tree */
 	uint32_t workers, slots;
@@ -87,8 +87,9 @@ int mst_aggregator_new(const struct mst_aggregator_cfg *cfg, const struct mst_ag
 		       struct mst_aggregator **out);
 void mst_aggregator_free(struct mst_aggregator *a); /* accepts NULL; no session is attached */
 
-/* Nobody will step it any more: ends and detaches every session. */
-void mst_aggregator_hang_up(struct mst_aggregator *a);
+/* Nobody will step it any more: ends and detaches every session. @error: what workers read of it, where
+ * no decision has told them why the job ends. */
+void mst_aggregator_hang_up(struct mst_aggregator *a, int error);
 
 /* The tensor table of the job, which is whole, and stays as it is while the job runs. To be called
  * by the control thread, before the job starts, perhaps several times. */

@@ -208,9 +208,9 @@ int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out,
 	return 0;
 }
 
-void mst_server_hang_up(struct mst_server *s)
+void mst_server_hang_up(struct mst_server *s, int error)
 {
-	mst_aggregator_hang_up(s->aggregator);
+	mst_aggregator_hang_up(s->aggregator, error);
 }
 
 /* Links that came too late. */

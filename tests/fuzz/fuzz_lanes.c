@@ -365,7 +365,7 @@ static void begin(struct lanes_world *w, struct fuzz_input *in)
 
 static void end(struct lanes_world *w)
 {
-	mst_server_hang_up(w->server);
+	mst_server_hang_up(w->server, -ENOTCONN);
 	handle_fini(&w->honest);
 	for (struct fuzz_session *g = w->session; g < w->session + SESSIONS_MAX; g++)
 		if (g->in_use)

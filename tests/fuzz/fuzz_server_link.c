@@ -446,7 +446,7 @@ static void end(struct server_link_world *w)
 {
 	struct mst_notice n;
 
-	mst_server_hang_up(w->server);
+	mst_server_hang_up(w->server, -ENOTCONN);
 	while (mst_server_notice(w->server, &n))
 		take_notice(w, &n);
 	for (struct fuzz_session *g = w->session; g < w->session + SESSIONS_MAX; g++)

@@ -435,7 +435,7 @@ void mst_job_hang_up(struct mst_job *j)
 		take_over(j);
 	mst_requests_close(&j->requests);
 	if (j->server != NULL)
-		mst_server_hang_up(j->server);
+		mst_server_hang_up(j->server, mst_job_goes_on_elsewhere(j) ? MST_AGAIN : -ENOTCONN);
 }
 
 void mst_job_close(struct mst_job *j)

@@ -174,7 +174,7 @@ bool agg_work_all(void)
 
 void agg_end(void)
 {
-	mst_aggregator_hang_up(agg_aggregator);
+	mst_aggregator_hang_up(agg_aggregator, -ENOTCONN);
 	while (agg_work_all())
 		;
 	CU_ASSERT_EQUAL(agg_over_count, AGG_RANKS);

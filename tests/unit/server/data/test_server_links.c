@@ -166,7 +166,7 @@ static void comes_up_over(bool maps, int rc)
 	CU_ASSERT_EQUAL_FATAL(heard_count, 1);
 	CU_ASSERT_EQUAL(heard.who.rank, 1);
 	CU_ASSERT_EQUAL(heard.who.incarnation, 7);
-	mst_server_hang_up(server);
+	mst_server_hang_up(server, -ENOTCONN);
 	mst_server_free(server);
 	free(link.outbound);
 	free(link.inbound);
