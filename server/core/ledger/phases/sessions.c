@@ -161,7 +161,6 @@ static struct mst_member *first_that_offers(struct mst_ledger *l)
 static void tell_to_send(struct mst_ledger *l, struct mst_member *m, uint64_t version)
 {
 	m->sends_state = true;
-	l->brought = version;
 	struct mst_decision *d = mst_decide(l, MST_DO_SEND_STATE, m);
 	d->commit.version = version;
 	d->commit.buffer = 0;
@@ -173,12 +172,15 @@ static void start_again(struct mst_ledger *l)
 {
 	struct mst_claimed newest = mst_returns_newest(l);
 	struct mst_member *donor = mst_returns_donor(l, &newest);
-	bool has = l->has_brought && l->brought == newest.version;
+	bool has = l->has_brought && mst_claimed_same(&l->brought, &newest);
 
-	if (donor == NULL || has)
+	if (donor == NULL || has) {
 		l->begins = true;
-	else if (!somebody_sends(l))
+	} else if (!somebody_sends(l)) {
+		l->has_brought = l->has_start_state = false; /* what came before is written over */
+		l->brought = newest;
 		tell_to_send(l, donor, newest.version);
+	}
 }
 
 static void start_if_all_have(struct mst_ledger *l)

@@ -112,7 +112,7 @@ void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest)
 	};
 	if (servers_own)
 		return;
-	l->has_start_state &= l->brought == newest->version;
+	l->has_start_state &= mst_claimed_same(&l->brought, newest);
 	l->samples_total = newest->samples;
 	l->reduction.applied = newest->version;
 	mst_store_begin_with(&l->store, newest->version);

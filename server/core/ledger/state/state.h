@@ -126,7 +126,8 @@ struct mst_ledger {
 	uint64_t settled; /* the shards that have reported SETTLED, as a set */
 	bool has_start_state;
 	bool has_brought; /* the worker that was told to send has sent what it has */
-	uint64_t brought; /* the version of the start state that has come, or is to come */
+	/* What has come for a later generation, or is to come. */
+	struct mst_claimed brought;
 	struct mst_ledger_generation generation;
 	bool begins;        /* all is there that the job starts with */
 	bool resumes;       /* the job goes on from a checkpoint */
