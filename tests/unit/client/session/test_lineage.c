@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: MIT */
+/* What a worker claims when it comes back, and that nothing is given to the program after that. */
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "client/session/lineage.h"
+#include "tests/ut.h"
+
+#define RUN "0123456789abcdef"
+#define OWN 7u
+#define X 11u
+#define Y 22u
+
+static struct mst_lineage lineage;
+static struct mst_returning claimed;
+
+static struct mst_generation of(uint64_t number, uint64_t id, uint64_t began, uint64_t made,
+				uint64_t made_before)
+{
+	return (struct mst_generation){ .run = RUN,
+					.number = number,
+					.id = id,
+					.began = began,
+					.made = made,
+					.made_before = made_before };
+}
+
+static void join(const struct mst_generation *generation, uint32_t incarnation)
+{
+	mst_lineage_session(&lineage, generation, incarnation);
+}
+
+/* The first generation, of a worker that owns. */
+static void begin(void)
+{
+	const struct mst_generation first = of(1, OWN, 0, 0, 0);
+
+	mst_lineage_init(&lineage, true);
+	join(&first, 1);
+}
+
+static bool claims(uint64_t number, uint64_t version, uint64_t made, uint64_t made_before)
+{
+	return mst_lineage_claim(&lineage, &claimed) && claimed.number == number &&
+	       claimed.version == version && claimed.made == made &&
+	       claimed.made_before == made_before;
+}
+
+static void worker_without_an_outcome_claims_nothing(void)
+{
+	static const struct mst_returning none;
+
+	begin();
+	claimed.version = 9;
+	CU_ASSERT_FALSE(mst_lineage_claim(&lineage, &claimed));
+	CU_ASSERT_EQUAL(memcmp(&claimed, &none, sizeof(none)), 0);
+}
+
+static void job_that_counts_no_generations_gives_nothing_to_claim(void)
+{
+	const struct mst_generation none = { .number = 0 };
+
+	mst_lineage_init(&lineage, true);
+	join(&none, 1);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 5, 50));
+	CU_ASSERT_FALSE(mst_lineage_claim(&lineage, &claimed));
+}
+
+static void last_outcome_is_what_is_claimed(void)
+{
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 0, 0));
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 1, 10));
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 1, 10)); /* more verdicts */
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 2, 25));
+	CU_ASSERT(claims(1, 2, OWN, OWN));
+	CU_ASSERT_STRING_EQUAL(claimed.run, RUN);
+	CU_ASSERT_EQUAL(claimed.samples, 25);
+	CU_ASSERT_EQUAL(claimed.incarnation, 1);
+}
+
+static void no_generation_has_made_the_first_version_of_all(void)
+{
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 0, 0));
+	CU_ASSERT(claims(1, 0, 0, 0));
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 0, 0));
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 1, 1));
+	CU_ASSERT(claims(1, 1, OWN, 0));
+}
+
+/* What has been claimed is what the program has. */
+static void outcome_after_the_claim_is_not_given(void)
+{
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 3, 30));
+	CU_ASSERT(claims(1, 3, OWN, OWN));
+	CU_ASSERT_FALSE(mst_lineage_outcome(&lineage, 4, 40));
+	CU_ASSERT_FALSE(mst_lineage_outcome(&lineage, 3, 30));
+	CU_ASSERT(claims(1, 3, OWN, OWN)); /* as often as servers are tried */
+	CU_ASSERT_EQUAL(claimed.samples, 30);
+}
+
+static void next_session_gives_outcomes_again(void)
+{
+	const struct mst_generation next = of(2, X, 3, OWN, OWN);
+
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 3, 30));
+	CU_ASSERT(claims(1, 3, OWN, OWN));
+	join(&next, 5);
+	CU_ASSERT(claims(1, 3, OWN, OWN)); /* it is lost before it has given any */
+	CU_ASSERT_EQUAL(claimed.incarnation, 5);
+	join(&next, 6);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 4, 40));
+	CU_ASSERT(claims(2, 4, X, OWN));
+	CU_ASSERT_EQUAL(claimed.incarnation, 6);
+}
+
+/* KEEP brings no new bytes. */
+static void version_that_is_kept_keeps_the_name_of_its_maker(void)
+{
+	const struct mst_generation next = of(4, X, 3, OWN, Y), after = of(5, Y, 3, OWN, Y);
+
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 3, 30));
+	CU_ASSERT(claims(1, 3, OWN, OWN));
+	join(&next, 2);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 3, 30));
+	CU_ASSERT(claims(4, 3, OWN, Y));
+	join(&after, 3);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 3, 30));
+	CU_ASSERT(claims(5, 3, OWN, Y));
+}
+
+/* While a start is under way the welcome names no generation. */
+static void generation_that_begins_after_the_welcome_is_claimed(void)
+{
+	const struct mst_generation unknown = { .number = 0 }, next = of(2, X, 3, OWN, OWN);
+
+	begin();
+	for (uint64_t version = 1; version <= 3; version++)
+		CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, version, 0));
+	CU_ASSERT(claims(1, 3, OWN, OWN));
+	join(&unknown, 2);
+	CU_ASSERT_EQUAL(mst_lineage_maker(&lineage, 3), OWN); /* for the sets that it sends */
+	CU_ASSERT(claims(1, 3, OWN, OWN));
+	join(&unknown, 3);
+	mst_lineage_begins(&lineage, &next);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 4, 40));
+	CU_ASSERT(claims(2, 4, X, OWN));
+}
+
+static void makers_of_the_last_versions_are_known(void)
+{
+	const struct mst_generation next = of(2, X, 3, OWN, OWN), unknown = { .number = 0 };
+
+	begin();
+	for (uint64_t version = 1; version <= 3; version++)
+		CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, version, 0));
+	join(&next, 2);
+	for (uint64_t version = 4; version <= 6; version++)
+		CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, version, 0));
+	join(&unknown, 3);
+	for (uint64_t version = 1; version <= 6; version++)
+		CU_ASSERT_EQUAL(mst_lineage_maker(&lineage, version), version > 3 ? X : OWN);
+	CU_ASSERT_EQUAL(mst_lineage_maker(&lineage, 7), 0);
+	CU_ASSERT_EQUAL(mst_lineage_maker(&lineage, 6 + MST_COUNTED_MAX), 0);
+}
+
+/* A version of a servers' own job does not follow from the one that a worker had before. */
+static void where_servers_own_nothing_is_said_of_the_version_before(void)
+{
+	const struct mst_generation first = of(1, OWN, 0, 0, 0);
+
+	mst_lineage_init(&lineage, false);
+	join(&first, 1);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 5, 50));
+	CU_ASSERT(claims(1, 5, OWN, 0));
+}
+
+/* ---- two threads ---- */
+
+static _Atomic unsigned lost; /* sessions that are to be lost, */
+static _Atomic unsigned done; /* and whose claims have been taken */
+static struct mst_returning taken;
+
+static void *claimer(void *arg)
+{
+	const unsigned sessions = *(const unsigned *)arg;
+
+	for (unsigned i = 1; i <= sessions; i++) {
+		while (atomic_load(&lost) < i)
+			(void)sched_yield();
+		(void)mst_lineage_claim(&lineage, &taken);
+		atomic_store(&done, i);
+	}
+	return NULL;
+}
+
+/* The claim is taken at any moment, also between an outcome and the next. */
+static void claim_is_the_last_outcome_that_the_program_was_given(void)
+{
+	unsigned sessions = 300, wrong = 0;
+	uint64_t version = 0, given = 0;
+	pthread_t thread;
+
+	begin();
+	atomic_store(&lost, 0);
+	atomic_store(&done, 0);
+	CU_ASSERT_EQUAL_FATAL(pthread_create(&thread, NULL, claimer, &sessions), 0);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, version, 0));
+	for (unsigned i = 1; i <= sessions; i++) {
+		atomic_store(&lost, i);
+		do {
+			version = given + 1;
+			bool told = mst_lineage_outcome(&lineage, version, 3 * (double)version);
+			given = told ? version : given;
+			wrong += told && atomic_load(&done) == i && taken.version < version;
+		} while (atomic_load(&done) < i);
+		wrong += mst_lineage_outcome(&lineage, given + 1, 0);
+		wrong += taken.version != given || taken.samples != 3 * (double)given ||
+			 taken.incarnation != i || taken.number != 1;
+		const struct mst_generation again = of(1, OWN, 0, 0, 0);
+		join(&again, i + 1);
+	}
+	pthread_join(thread, NULL);
+	CU_ASSERT_EQUAL(wrong, 0);
+}
+
+static CU_TestInfo cases[] = {
+	{ "a worker without an outcome claims nothing", worker_without_an_outcome_claims_nothing },
+	{ "a job that counts no generations gives nothing to claim",
+	  job_that_counts_no_generations_gives_nothing_to_claim },
+	{ "the last outcome is what is claimed", last_outcome_is_what_is_claimed },
+	{ "no generation has made the first version of all",
+	  no_generation_has_made_the_first_version_of_all },
+	{ "an outcome after the claim is not given", outcome_after_the_claim_is_not_given },
+	{ "the next session gives outcomes again", next_session_gives_outcomes_again },
+	{ "a version that is kept keeps the name of its maker",
+	  version_that_is_kept_keeps_the_name_of_its_maker },
+	{ "a generation that begins after the welcome is claimed",
+	  generation_that_begins_after_the_welcome_is_claimed },
+	{ "the makers of the last versions are known", makers_of_the_last_versions_are_known },
+	{ "where servers own nothing is said of the version before",
+	  where_servers_own_nothing_is_said_of_the_version_before },
+	{ "the claim is the last outcome that the program was given",
+	  claim_is_the_last_outcome_that_the_program_was_given },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("what a worker claims", cases);
+}

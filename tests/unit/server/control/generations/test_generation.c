@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* The claims of workers that come back, as the leader looks at them. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "server/control/generations/generation.h"
+#include "tests/ut.h"
+
+#define RUN "0123456789abcdef"
+#define OTHER "fedcba9876543210"
+
+static struct mst_server_options options;
+static struct mst_job_generation now;
+static struct mst_hello hello;
+static struct mst_reason why;
+
+static void claim(const char *run, uint64_t number, uint64_t version)
+{
+	hello = (struct mst_hello){ .rank = 3,
+				    .returning = { .number = number,
+						   .version = version,
+						   .made = 11,
+						   .made_before = 22,
+						   .samples = 70,
+						   .incarnation = 4 } };
+	memcpy(hello.returning.run, run, strlen(run) + 1);
+}
+
+static void begin(uint64_t server_patience_ns)
+{
+	options = (struct mst_server_options){ .job = "test",
+					       .server_patience_ns = server_patience_ns };
+	CU_ASSERT_EQUAL_FATAL(mst_generation_init(&now, &options, &why), 0);
+	claim(RUN, 5, 7);
+	mst_reason_clear(&why);
+}
+
+static int check(void)
+{
+	return mst_generation_check(&now, &hello, &options, &why);
+}
+
+static bool says(const char *what)
+{
+	return strstr(why.text, what) != NULL;
+}
+
+static void every_start_draws_a_run_and_an_id_of_its_own(void)
+{
+	begin(1);
+	struct mst_job_generation first = now;
+
+	begin(1);
+	CU_ASSERT_TRUE(now.counts);
+	CU_ASSERT_EQUAL(now.now.number, 0);
+	CU_ASSERT_EQUAL(strspn(now.now.run, RUN), MST_RUN_LEN - 1);
+	CU_ASSERT_NOT_EQUAL(now.now.id, 0);
+	CU_ASSERT_NOT_EQUAL(now.now.id, first.now.id);
+	CU_ASSERT_NOT_EQUAL(strcmp(now.now.run, first.now.run), 0);
+	begin(0);
+	CU_ASSERT_FALSE(now.counts);
+	CU_ASSERT_EQUAL(now.now.id, 0);
+}
+
+static void worker_that_claims_nothing_may_join(void)
+{
+	begin(1);
+	hello.returning = (struct mst_returning){ .number = 0 };
+	CU_ASSERT_EQUAL(check(), 0);
+	CU_ASSERT_FALSE(now.is_run_known);
+	CU_ASSERT_EQUAL(mst_generation_claimed(&hello).number, 0);
+	begin(0);
+	hello.returning = (struct mst_returning){ .number = 0 };
+	CU_ASSERT_EQUAL(check(), 0);
+}
+
+static void first_claim_says_which_run_it_is(void)
+{
+	begin(1);
+	CU_ASSERT_EQUAL(check(), 0);
+	CU_ASSERT_STRING_EQUAL(now.now.run, RUN);
+	CU_ASSERT_EQUAL(check(), 0);
+	claim(OTHER, 9, 100);
+	CU_ASSERT_EQUAL(check(), -EINVAL);
+	CU_ASSERT(says("rank 3") && says("version 100") && says(OTHER) && says(RUN) &&
+		  says("\"test\""));
+	CU_ASSERT_STRING_EQUAL(now.now.run, RUN);
+}
+
+/* The job has begun anew, and has versions of its own. */
+static void run_that_has_begun_takes_no_claim_of_another(void)
+{
+	const struct mst_generation_view view = { .number = 1 };
+
+	begin(1);
+	mst_generation_begins(&now, &view);
+	CU_ASSERT_EQUAL(check(), -EINVAL);
+	CU_ASSERT(says(RUN) && says(now.now.run));
+}
+
+static void claim_of_a_later_generation_ends_no_worker(void)
+{
+	const struct mst_generation_view view = { .number = 6, .began = 7 };
+
+	begin(1);
+	CU_ASSERT_EQUAL(check(), 0);
+	mst_generation_begins(&now, &view);
+	CU_ASSERT_EQUAL(check(), 0);
+	claim(RUN, 6, 8);
+	CU_ASSERT_EQUAL(check(), 0);
+	claim(RUN, 7, 8);
+	CU_ASSERT_EQUAL(check(), MST_AGAIN);
+	CU_ASSERT(says("generation 7") && says("generation 6") && says("end this one"));
+}
+
+static void server_that_counts_no_generations_takes_no_claim(void)
+{
+	begin(0);
+	CU_ASSERT_EQUAL(check(), -EINVAL);
+	CU_ASSERT(says("--server-patience") && says("rank 3") && says("version 7"));
+}
+
+static bool breaks_the_protocol(void)
+{
+	int rc = check();
+
+	return rc == -EPROTO && says("broke the protocol") && !now.is_run_known;
+}
+
+static void claim_that_cannot_be_breaks_the_protocol(void)
+{
+	begin(1);
+	hello.rank = -1;
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.incarnation = 0;
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.number = 0;
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.version = UINT64_MAX;
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.samples = -1;
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.samples = (double)NAN;
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.run[3] = '\n';
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.run[3] = '\0';
+	CU_ASSERT(breaks_the_protocol());
+}
+
+static void all_of_the_claim_goes_to_the_ledger(void)
+{
+	begin(1);
+	struct mst_claimed claimed = mst_generation_claimed(&hello);
+	CU_ASSERT_EQUAL(claimed.number, 5);
+	CU_ASSERT_EQUAL(claimed.version, 7);
+	CU_ASSERT_EQUAL(claimed.made, 11);
+	CU_ASSERT_EQUAL(claimed.made_before, 22);
+	CU_ASSERT_EQUAL(claimed.samples, 70);
+}
+
+static void generation_that_begins_says_who_has_made_its_first_version(void)
+{
+	const struct mst_generation_view view = {
+		.number = 6,
+		.began = 7,
+		.newest = { .number = 5, .version = 7, .made = 11, .made_before = 22 }
+	};
+
+	begin(1);
+	uint64_t id = now.now.id;
+	CU_ASSERT_EQUAL(check(), 0);
+	mst_generation_begins(&now, &view);
+	CU_ASSERT_EQUAL(now.now.number, 6);
+	CU_ASSERT_EQUAL(now.now.began, 7);
+	CU_ASSERT_EQUAL(now.now.id, id);
+	CU_ASSERT_EQUAL(now.now.made, 11);
+	CU_ASSERT_EQUAL(now.now.made_before, 22);
+	begin(0);
+	mst_generation_begins(&now, &view);
+	CU_ASSERT_EQUAL(now.now.number, 0);
+}
+
+static CU_TestInfo cases[] = {
+	{ "every start draws a run and an id of its own",
+	  every_start_draws_a_run_and_an_id_of_its_own },
+	{ "a worker that claims nothing may join", worker_that_claims_nothing_may_join },
+	{ "the first claim says which run it is", first_claim_says_which_run_it_is },
+	{ "a run that has begun takes no claim of another",
+	  run_that_has_begun_takes_no_claim_of_another },
+	{ "a claim of a later generation ends no worker",
+	  claim_of_a_later_generation_ends_no_worker },
+	{ "a server that counts no generations takes no claim",
+	  server_that_counts_no_generations_takes_no_claim },
+	{ "a claim that cannot be breaks the protocol", claim_that_cannot_be_breaks_the_protocol },
+	{ "all of the claim goes to the ledger", all_of_the_claim_goes_to_the_ledger },
+	{ "a generation that begins says who has made its first version",
+	  generation_that_begins_says_who_has_made_its_first_version },
+	CU_TEST_INFO_NULL,
+};
+
+int main(void)
+{
+	return ut_main("generations at the leader", cases);
+}
