@@ -35,6 +35,8 @@ static int tell(struct muster *m, void *ctx)
 	msg->goal = m->goal_due;
 	m->goal_told = mst_client_session_tell(&m->session, msg) == 0;
 	m->goals_told += m->goal_told;
+	if (m->goal_told && (m->goal_given == 0 || m->goal_due < m->goal_given))
+		m->goal_given = m->goal_due;
 	free(msg);
 	return 0;
 }

@@ -38,18 +38,23 @@ static int lose_again(struct muster *m)
 	return -EAGAIN;
 }
 
+/* Every later call gives the same error, in place of what the leader that is lost has said. */
 static int over(struct muster *m, const struct mst_reason *why)
 {
+	struct mst_told *told = &m->session.told;
 	uint64_t lost_ns, left_ns;
 
 	mst_comeback_times(&m->comeback, &lost_ns, &left_ns);
-	mst_engine_fail(&m->engine, m->comeback.error);
-	return mst_reason_fail(
-		&m->failure, m->comeback.error,
-		"rank %" PRIu32 " in job \"%s\": its server was lost, and no other "
-		"has let it come back within %.3g s (--server-patience %.3g s): %s",
-		m->session.job.rank, m->session.job.name, (double)lost_ns / (double)MST_SECOND,
-		(double)m->session.welcome.server_patience_ns / (double)MST_SECOND, why->text);
+	told->again = false;
+	told->error = m->comeback.error;
+	mst_reason_set(&told->reason,
+		       "its server was lost, and no other has let it come back within %.3g s "
+		       "(--server-patience %.3g s): %s",
+		       (double)lost_ns / (double)MST_SECOND,
+		       (double)m->session.welcome.server_patience_ns / (double)MST_SECOND,
+		       why->text);
+	mst_engine_fail(&m->engine, told->error);
+	return mst_end_cause_tell(&m->cause);
 }
 
 /* ---- the next session ---- */

@@ -25,6 +25,7 @@ bool fake_next(struct fake_leader *f)
 	if (f->stream != NULL)
 		plain->close(f->stream);
 	f->stream = NULL;
+	f->in_have = 0;
 	while (plain->accept(f->listen_fd, &f->stream, peer, sizeof(peer)) != 0) {
 		if (atomic_load(&f->released) || mst_now_ns() > until_ns)
 			return false;
@@ -127,14 +128,10 @@ void fake_close(struct fake_leader *f)
 {
 	fake_release(f);
 	pthread_join(f->thread, NULL);
+	fake_unlink(f);
 	for (uint32_t k = 0; k < f->servers; k++) {
-		struct fake_server *s = &f->server[k];
-		if (s->link != NULL) {
-			fake_transport->detach(s->link);
-			fake_transport->link_free(s->link);
-		}
-		fake_transport->listener->close(s->listener);
-		fake_transport->net_close(s->net);
+		fake_transport->listener->close(f->server[k].listener);
+		fake_transport->net_close(f->server[k].net);
 	}
 	plain->unlisten(f->listen_fd);
 }
@@ -257,12 +254,10 @@ static int let_in(struct fake_leader *f, uint32_t k)
 }
 
 /* A worker dials in the order it likes. */
-bool fake_link(struct fake_leader *f)
+bool fake_let_in(struct fake_leader *f)
 {
 	uint32_t linked = 0;
 
-	if (!fake_greet(f))
-		return false;
 	while (linked < f->servers) {
 		linked = 0;
 		for (uint32_t k = 0; k < f->servers; k++) {
@@ -276,6 +271,26 @@ bool fake_link(struct fake_leader *f)
 	}
 	f->link = f->server[0].link;
 	return true;
+}
+
+bool fake_link(struct fake_leader *f)
+{
+	return fake_greet(f) && fake_let_in(f);
+}
+
+void fake_unlink(struct fake_leader *f)
+{
+	for (uint32_t k = 0; k < f->servers; k++) {
+		struct fake_server *s = &f->server[k];
+		if (s->link != NULL) {
+			fake_transport->detach(s->link);
+			fake_transport->link_free(s->link);
+		}
+		s->link = NULL;
+		s->arrived = s->taken = 0;
+		s->lost = false;
+	}
+	f->link = NULL;
 }
 
 bool fake_put_of(struct fake_leader *f, uint32_t k, const struct mst_put *put)

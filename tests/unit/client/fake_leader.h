@@ -81,9 +81,12 @@ bool fake_refuse(struct fake_leader *f, int code, const char *reason);
 /* Until the test calls fake_release(). */
 bool fake_stay(struct fake_leader *f);
 
-bool fake_greet(struct fake_leader *f); /* hello and welcome */
-bool fake_link(struct fake_leader *f);  /* and let in */
-bool fake_begin(struct fake_leader *f); /* and START, answered with version 0 */
+bool fake_greet(struct fake_leader *f);  /* hello and welcome */
+bool fake_link(struct fake_leader *f);   /* and let in */
+bool fake_let_in(struct fake_leader *f); /* that alone, of a worker that has been welcomed */
+bool fake_begin(struct fake_leader *f);  /* and START, answered with version 0 */
+/* The links of all servers end, so that a worker may be let in again. */
+void fake_unlink(struct fake_leader *f);
 
 /* The same of server @k. */
 bool fake_put_of(struct fake_leader *f, uint32_t k, const struct mst_put *put);
