@@ -29,6 +29,14 @@ static int end_session(struct muster *m)
 	return -EAGAIN;
 }
 
+/* Its link was lost, and then its leader has said that the job has ended: nobody is to come back. */
+static int miss_end(struct muster *m)
+{
+	mst_engine_fail(&m->engine, -ENOTCONN);
+	mst_engine_withdraw(&m->engine);
+	return mst_engine_missed_end(&m->engine);
+}
+
 /* It cannot be put in the place of the last: it is lost again. */
 static int lose_again(struct muster *m)
 {
@@ -54,6 +62,7 @@ static int over(struct muster *m, const struct mst_reason *why)
 		       (double)m->session.welcome.server_patience_ns / (double)MST_SECOND,
 		       why->text);
 	mst_engine_fail(&m->engine, told->error);
+	mst_engine_withdraw(&m->engine);
 	return mst_end_cause_tell(&m->cause);
 }
 
@@ -168,6 +177,8 @@ int mst_return_step(struct muster *m)
 
 	switch (mst_comeback_look(&m->comeback, &why)) {
 	case MST_COMEBACK_NONE:
+		if (m->session.told.finished)
+			return miss_end(m);
 		return mst_control_lost(m->session.control) ? -EAGAIN : end_session(m);
 	case MST_COMEBACK_SEEKS:
 		return -EAGAIN;

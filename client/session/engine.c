@@ -160,8 +160,7 @@ int mst_engine_interrupted(struct mst_engine *e, int slept)
 
 /* ---- the end ---- */
 
-/* Before the caller hears of it: of what links were sending nothing comes back by itself then. */
-static void withdraw(struct mst_engine *e)
+void mst_engine_withdraw(struct mst_engine *e)
 {
 	if (mst_links_withdraw(e->links))
 		mst_worker_cut(e->worker);
@@ -178,7 +177,7 @@ static int learn_why(struct mst_engine *e)
 	       mst_engine_sleep(e, deadline_ns) != -ETIMEDOUT)
 		(void)mst_engine_take(e);
 	e->cause->waited = true;
-	withdraw(e);
+	mst_engine_withdraw(e);
 	return mst_end_cause_tell(e->cause);
 }
 
@@ -220,6 +219,17 @@ static void hear_links_out(struct mst_engine *e)
 		(void)mst_engine_take(e);
 }
 
+int mst_engine_missed_end(struct mst_engine *e)
+{
+	const struct mst_client_session *s = e->session;
+
+	return mst_reason_fail(e->failure, -ENOTCONN,
+			       "rank %" PRIu32
+			       ": the job has ended (%.300s), and its server is gone "
+			       "before this worker had the last version",
+			       s->job.rank, s->told.reason.text);
+}
+
 int mst_engine_cut_off(struct mst_engine *e)
 {
 	const struct mst_client_session *s = e->session;
@@ -230,14 +240,10 @@ int mst_engine_cut_off(struct mst_engine *e)
 	hear_links_out(e);
 	if (e->worker->phase != MST_WORKER_FAILED && !mst_worker_misses_words(e->worker))
 		return 1;
-	withdraw(e);
+	mst_engine_withdraw(e);
 	if (e->worker->phase == MST_WORKER_FAILED)
 		return mst_end_cause_tell(e->cause);
-	return mst_reason_fail(e->failure, -ENOTCONN,
-			       "rank %" PRIu32
-			       ": the job has ended (%.300s), and its server is gone "
-			       "before this worker had the last version",
-			       s->job.rank, s->told.reason.text);
+	return mst_engine_missed_end(e);
 }
 
 /* ---- silent servers ---- */
@@ -276,7 +282,7 @@ static int give_servers_up(struct mst_engine *e, const struct mst_silent *silent
 		       who_is_silent(e, silent, who), seconds(e->session->welcome.server_lease_ns));
 	mst_control_give_up(e->session->control, why.text);
 	int rc = mst_engine_take(e);
-	withdraw(e);
+	mst_engine_withdraw(e);
 	return rc;
 }
 

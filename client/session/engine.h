@@ -65,6 +65,9 @@ int mst_engine_update(struct mst_engine *e);
 int mst_engine_refused(struct mst_engine *e);
 /* Ends the session from this side, unless it has ended already. The sentence is the caller's. */
 void mst_engine_fail(struct mst_engine *e, int error);
+/* Before the caller hears that the session has ended for good: from now on nothing is written to
+ * memory of the program's own. Of what links were sending nothing comes back by itself then. */
+void mst_engine_withdraw(struct mst_engine *e);
 
 /* Sleeps until something may have changed. 0; -ETIMEDOUT, and -EINTR where a signal's handler
  * has run, without a sentence. */
@@ -89,5 +92,7 @@ int mst_engine_watch(struct mst_engine *e, struct mst_engine_watch *w);
 /* The job has ended well. Why nothing can come any more that a wait still misses; 0: it can come,
  * or the job has not ended; 1: nothing is missed now. */
 int mst_engine_cut_off(struct mst_engine *e);
+/* The job has ended well, and its last version cannot come any more. Return: -ENOTCONN. */
+int mst_engine_missed_end(struct mst_engine *e);
 
 #endif

@@ -221,8 +221,10 @@ bool mst_links_withdraw(struct mst_links *l)
 {
 	if (l->result_into == NULL || l->detached)
 		return false;
-	for (uint32_t k = 0; k < l->count; k++)
-		l->transport->detach(l->part[k].link);
+	for (uint32_t k = 0; k < l->count; k++) {
+		if (l->part[k].link != NULL)
+			l->transport->detach(l->part[k].link);
+	}
 	l->detached = true;
 	return true;
 }

@@ -158,9 +158,25 @@ static int send_state(struct mst_starting *s, struct mst_message *msg, const cha
 	return 0;
 }
 
+/* Is something that this worker was asked for still to be sent? */
+static bool is_asked(const struct mst_starting *s)
+{
+	const struct mst_told *told = &s->session->told;
+	uint32_t tensors = mst_tensors_table(s->session->settings->tensors).tensors;
+
+	if (!told->send_state)
+		return false;
+	if (told->wanted.tensors != 0 && s->tensors_sent < tensors)
+		return true;
+	if (told->wanted.sets != 0 && s->set != MST_VERSION_NONE)
+		return true;
+	return told->wanted.state != 0 ? s->sent < state_bytes(s) : !s->ended;
+}
+
+/* Each thing that arrives wakes this thread, whether anything is to be sent or not. */
 int mst_starting_serve(struct mst_starting *s, const void *own)
 {
-	if (!s->session->told.send_state)
+	if (!is_asked(s))
 		return 0;
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 	if (msg == NULL)
