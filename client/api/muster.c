@@ -121,6 +121,7 @@ static int give_outcome(struct muster *m, struct muster_outcome *out)
 		return MST_AGAIN;
 	}
 	bool returned = m->worker.phase == MST_WORKER_STARTING;
+	uint64_t before = m->worker.given;
 	int more = mst_worker_take(&m->worker, &outcome);
 
 	if (outcome.fresh) {
@@ -136,6 +137,8 @@ static int give_outcome(struct muster *m, struct muster_outcome *out)
 	if (returned)
 		mst_return_done(m);
 	outcome.generation = m->session.welcome.generation.number;
+	if (returned && before != MST_VERSION_NONE && before > outcome.version)
+		outcome.withdrawn = before - outcome.version;
 	mst_sized_write(&sized_outcome, &outcome, out);
 	mst_hint_publish(&m->hint);
 	return more;

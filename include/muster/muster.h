@@ -244,6 +244,10 @@ struct muster_outcome {
 	 * the outcome before: a server was lost, and the job has gone on. 0: the servers do not
 	 * count generations (musterd --server-patience is 0). */
 	uint64_t generation;
+	/* Servers own, in the first outcome of another generation: so many of the versions that this
+	 * worker was given last are void, for the servers go on from a checkpoint of an earlier one,
+	 * `version`; with them all that was counted in later versions. Else 0. */
+	uint64_t withdrawn;
 };
 /* clang-format off */
 #define MUSTER_OUTCOME { .size = sizeof(struct muster_outcome) }

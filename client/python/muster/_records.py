@@ -82,6 +82,8 @@ class Outcome:
     # Of the servers that this comes from, from 1: another one than before where a server was lost,
     # and the job has gone on. 0: musterd --server-patience is 0.
     generation: int
+    # So many of the last versions are void, for the servers have gone on from a checkpoint.
+    withdrawn: int
     more: bool  # another outcome is ready: wait() again at once
 
 

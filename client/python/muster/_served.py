@@ -139,7 +139,8 @@ class Served(Rank):
             raise
         if out.result is not None and (out.version != self.version or not self._copy):
             with _signals.not_in_the_middle():
-                this.versions += out.version - self.version
+                # where a server was lost, versions may go down
+                this.versions += max(0, out.version - self.version)
                 self._take(out)
 
     # ---- parameters ----

@@ -669,7 +669,7 @@ class Worker:
         told = Outcome(Verdict(out.verdict), out.ticket, out.counted_in, out.version, out.fresh,
                        out.finished, result, shares, out.weight, orders.lr_scale,
                        orders.local_steps, orders.alpha, orders.push_every, orders.fetch_every,
-                       orders.by_micro, out.newest, out.generation,
+                       orders.by_micro, out.newest, out.generation, out.withdrawn,
                        more and answer.codes[0] > 0)
         self._answer, self._finished = None, told.finished
         return told

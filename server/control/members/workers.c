@@ -333,8 +333,11 @@ static void begin_generation(struct mst_workers *w, const struct mst_generation_
 	mst_job_policies_begin(&j->policies, mst_job_first_version(j) + 1);
 	if (view->number > 1)
 		mst_info("job \"%s\" goes on from version %" PRIu64
-			 ", which its workers have brought: generation %" PRIu64 " of run %s",
-			 j->o->job, view->began, view->number, j->generation.now.run);
+			 ", which %s: generation %" PRIu64 " of run %s",
+			 j->o->job, view->began,
+			 j->o->owner == MUSTER_WORKERS_OWN ? "its workers have brought"
+							   : "is its newest checkpoint",
+			 view->number, j->generation.now.run);
 	else
 		mst_info("job \"%s\" begins: run %s; workers wait %.3g s for another server if "
 			 "one is lost (--server-patience)",
