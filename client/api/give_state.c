@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "client/api/handle.h"
+#include "client/api/returning.h"
 
 int muster_state_wanted(struct muster *m)
 {
@@ -33,7 +34,14 @@ int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint6
 				       "muster_take_state() needs somewhere to put the state, its "
 				       "length and its version");
 	mst_client_transfer_let_go(&m->transfer);
+	uint64_t deadline_ns = mst_deadline_ns(m->wait_ns);
 	int rc = mst_client_transfer_take(&m->transfer, m->wait_ns, &gift);
+	while (rc == MST_AGAIN) { /* the server is lost: the next one has it taken again */
+		rc = mst_return_await(m, deadline_ns);
+		if (rc == 0)
+			rc = mst_client_transfer_take(&m->transfer, mst_left_ns(deadline_ns), &gift);
+	}
+	mst_return_settle(m);
 	mst_hint_publish(&m->hint);
 	if (rc != 0)
 		return rc;

@@ -58,6 +58,8 @@ int muster_report(struct muster *m, const char *name, double value)
 	if (rc == -EAGAIN)
 		return mst_reason_fail(&m->failure, rc,
 				       "the control connection is busy; try again");
+	if (rc != 0 && mst_client_session_returns(&m->session) && !m->session.told.finished)
+		return 0; /* the server is lost, and the value with it */
 	if (rc != 0)
 		return mst_reason_fail(&m->failure, -ENOTCONN,
 				       "\"%s\" of version %" PRIu64

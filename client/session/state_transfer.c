@@ -157,6 +157,15 @@ static int job_is_over(struct mst_client_transfer *b)
 			       b->session->job.rank, b->worker->last, b->worker->held.version);
 }
 
+/* A server was lost while the state was waited for, and the next one has answered. */
+static int no_more(struct mst_client_transfer *b)
+{
+	return mst_reason_fail(b->failure, -ESHUTDOWN,
+			       "rank %" PRIu32 " lacks nothing any more: a server was lost, and at the "
+			       "next one this worker goes on from what it has, with muster_wait()",
+			       b->session->job.rank);
+}
+
 int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, struct mst_gift *out)
 {
 	uint64_t deadline_ns = mst_deadline_ns(wait_ns);
@@ -167,9 +176,15 @@ int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, st
 		int rc = mst_engine_update(b->engine);
 		if (rc != 0)
 			return rc;
+		if (b->worker->adrift)
+			return MST_AGAIN;
 		if (b->worker->incomplete)
 			return job_is_over(b);
-		if (!mst_client_transfer_is_behind(b))
+		bool behind = mst_client_transfer_is_behind(b);
+		if (!behind && b->worker->phase == MST_WORKER_STARTING &&
+		    mst_worker_misses(b->worker) == 0)
+			return no_more(b);
+		if (!behind && b->worker->phase != MST_WORKER_STARTING)
 			return mst_reason_fail(b->failure, -EINVAL,
 					       "there is no state to take: this worker is not "
 					       "behind (no call has returned -ESTALE)");

@@ -26,8 +26,9 @@
  *
  * Errors that several calls share:
  *   -ENOTCONN   this session has ended: the worker was evicted, or a server is gone or has been
- *               silent for longer than musterd --server-lease; open a new handle. What was applied
- *               since the last call that succeeded is void.
+ *               silent for longer than musterd --server-lease, and no other has taken its place
+ *               within musterd --server-patience; open a new handle. What was applied since the
+ *               last call that succeeded is void.
  *   -EHOSTDOWN  the job has failed; the sentence says why: too few live workers, and who is
  *               missing; or a version would not have been finite, and whose gradient made it so.
  *   -ESTALE     workers own: this worker lacks versions that the servers no longer keep. With
@@ -45,6 +46,19 @@
  *   -EPROTO     the other side speaks another version of the protocol, or breaks it.
  *   -EINVAL     an argument is wrong; the sentence says which, and what would be right.
  *   -ENOMEM     no memory, here or at the server, for this worker's slots.
+ */
+/*
+ * Lost servers: with musterd --server-patience a handle outlives its servers. A server that is lost
+ * is waited for inside muster_start(), muster_wait() and muster_try_wait(), and the handle comes
+ * back to the one that takes its place, with the same rank; outcome.generation tells. Until then
+ * muster_gradient(), muster_push(), muster_push_range() and muster_abandon() work on and return 0,
+ * what is pushed is CANCELLED, and muster_check() says GIVE_UP; other calls that wait for the
+ * servers return -ETIMEDOUT. Tickets go on counting. Each push that was not judged gets its verdict:
+ * COUNTED if a version that is still there has it, else CANCELLED. The outcome that comes back
+ * gives up the contribution at hand, and from then on the buffers of muster_gradient() are others:
+ * call it again after each outcome. The memory of results is new, too, except options.result_into;
+ * what muster_register() was given stays registered, and muster_fd() the same. A worker that was
+ * evicted by an operator, or has broken the protocol, does not come back.
  */
 #ifndef MUSTER_MUSTER_H
 #define MUSTER_MUSTER_H
@@ -69,7 +83,9 @@ enum muster_owner { MUSTER_SERVERS_OWN, MUSTER_WORKERS_OWN };
 /* What became of a contribution. Every ticket gets exactly one verdict. */
 enum muster_verdict {
 	MUSTER_NONE,      /* this outcome has no verdict of a push */
-	MUSTER_COUNTED,   /* in version `counted_in` for good, unless the job fails before it */
+	/* In version `counted_in` for good, unless the job fails before it; or, where servers own, they
+	 * go on from a checkpoint before it (withdrawn). */
+	MUSTER_COUNTED,
 	MUSTER_LATE,      /* dropped: its step was committed without it */
 	MUSTER_STALE,     /* rejected as too old: compute the same samples again */
 	MUSTER_CANCELLED, /* abandoned, or its session or job ended before it was counted */
@@ -135,7 +151,9 @@ struct muster_options {
 	const struct muster_tensor *tensors;
 	uint32_t tensor_count;
 	uint32_t join_ms; /* how long muster_open() and muster_start() may take; 0: 60 s */
-	uint32_t wait_ms; /* how long a wait of a call may take; 0: the job's patience + lease */
+	/* How long a wait of a call may take; 0: the job's patience + lease, and musterd
+	 * --server-patience. */
+	uint32_t wait_ms;
 	/* result_type[elems], memory of the program's own that each result is written to; NULL: the
 	 * library has the place of results. See "Results in memory of the program's own" at
 	 * muster_wait(). */
@@ -230,7 +248,9 @@ struct muster_outcome {
 	bool finished;
 	/* result_type[elems], read only, valid until the next push without keep, pull or wait;
 	 * options.result_into, where that was set. NULL: workers own, version 0, and no worker
-	 * offered a start state; or finished, with a `version` below `newest`. */
+	 * offered a start state; or finished, with a `version` below `newest`; or not fresh, of
+	 * another generation than the outcome before, where the server that was lost had begun to
+	 * write the next version over this one. */
 	const void *result;
 	const struct muster_share
 		*set;     /* exactly who is in `version`, by rank; valid like result */

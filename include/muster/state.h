@@ -214,6 +214,7 @@ int muster_give_state(struct muster *m, const void *state, size_t bytes);
  * brings a newer state, as often as that happens, of which the log tells. Blocks at most wait_ms.
  * Return: 0; -EINVAL there is none to take; -ETIMEDOUT and -EINTR call again; -ESHUTDOWN the job
  * has ended, and no state comes: muster_wait() brings the last outcome, of this worker's version;
+ * or a server was lost, and at the next one this worker lacks nothing: muster_wait() goes on;
  * -ESTALE the session has ended: no other worker gave a state, or this one did not take it
  * within two patiences (musterd --patience), or had joined too late to get one; shared errors.
  */
