@@ -40,12 +40,14 @@ static inline bool mst_claimed_same(const struct mst_claimed *a, const struct ms
 {
 	return a->number > 0 && b->number > 0 && a->version == b->version && a->made == b->made;
 }
-/* Is what is claimed the version before @newest? */
+/* Is what is claimed the version before @newest? No generation has made the first version of a run, of which
+ * there is one. Whoever claims any other knows its maker, and so is not taken for the one before where
+ * @newest does not say who has made that. */
 static inline bool mst_claimed_before(const struct mst_claimed *claimed,
 				      const struct mst_claimed *newest)
 {
-	return claimed->number > 0 && newest->made_before != 0 &&
-	       claimed->version + 1 == newest->version && claimed->made == newest->made_before;
+	return claimed->number > 0 && claimed->version + 1 == newest->version &&
+	       claimed->made == newest->made_before;
 }
 
 /* What has come with the first version of a later generation: its record, as far as workers know

@@ -342,12 +342,25 @@ static void all_others_take_a_state_or_go(void)
 /* Nobody knows which version is the one before. */
 static void nobody_is_one_behind_if_the_maker_of_the_version_before_is_unknown(void)
 {
-	const struct mst_claimed claimed[] = { claim(2, 9, X, 0), claim(2, 8, 0, 0) };
+	const struct mst_claimed claimed[] = { claim(2, 9, X, 0), claim(2, 8, Y, 0) };
 	struct ledger_job j;
 
 	open_with(&j, claimed, 2);
 	bring(&j, 0, false);
 	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_STALE));
+	job_close(&j);
+}
+
+/* No generation has made it, and a run has one. */
+static void who_has_the_first_version_of_the_run_is_one_behind_the_next(void)
+{
+	const struct mst_claimed claimed[] = { claim(1, 1, X, 0), claim(1, 0, 0, 0) };
+	struct ledger_job j;
+
+	open_with(&j, claimed, 2);
+	bring(&j, 0, false);
+	CU_ASSERT(is_answered(&j, 0, 1, MST_WHERE_KEEP));
+	CU_ASSERT(is_answered(&j, 1, 1, MST_WHERE_COPIED));
 	job_close(&j);
 }
 
@@ -652,6 +665,8 @@ static CU_TestInfo cases[] = {
 	{ "all others take a state, or go", all_others_take_a_state_or_go },
 	{ "nobody is one behind if the maker of the version before is unknown",
 	  nobody_is_one_behind_if_the_maker_of_the_version_before_is_unknown },
+	{ "who has the first version of the run is one behind the next",
+	  who_has_the_first_version_of_the_run_is_one_behind_the_next },
 	{ "without a whole copy who is one behind takes a state, too",
 	  without_a_whole_copy_who_is_one_behind_takes_a_state_too },
 	{ "another brings it if the first is lost", another_brings_it_if_the_first_is_lost },
