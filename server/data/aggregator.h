@@ -87,8 +87,8 @@ int mst_aggregator_new(const struct mst_aggregator_cfg *cfg, const struct mst_ag
 		       struct mst_aggregator **out);
 void mst_aggregator_free(struct mst_aggregator *a); /* accepts NULL; no session is attached */
 
-/* Nobody will step it any more: ends and detaches every session. @error: what workers read of it, where
- * no decision has told them why the job ends. */
+/* Nobody will step it any more: ends and detaches every session. @error: what workers read of it,
+ * where no decision has told them why the job ends. */
 void mst_aggregator_hang_up(struct mst_aggregator *a, int error);
 
 /* The tensor table of the job, which is whole, and stays as it is while the job runs. To be called

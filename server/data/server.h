@@ -48,8 +48,8 @@ uint64_t mst_server_published(const struct mst_server_cfg *cfg);
 /* Return: 0; or -errno, with @why as the transport's operations have it: emptied first. */
 int mst_server_new(const struct mst_server_cfg *cfg, struct mst_server **out,
 		   struct mst_reason *why);
-/* Nobody steps it any more: ends and detaches every session, so that their links can be freed. @error: as
- * of mst_aggregator_hang_up(). */
+/* Nobody steps it any more: ends and detaches every session, so that their links can be freed.
+ * @error: as of mst_aggregator_hang_up(). */
 void mst_server_hang_up(struct mst_server *s, int error);
 void mst_server_free(struct mst_server *s); /* accepts NULL; after mst_server_hang_up() */
 

@@ -40,9 +40,9 @@ static inline bool mst_claimed_same(const struct mst_claimed *a, const struct ms
 {
 	return a->number > 0 && b->number > 0 && a->version == b->version && a->made == b->made;
 }
-/* Is what is claimed the version before @newest? No generation has made the first version of a run, of which
- * there is one. Whoever claims any other knows its maker, and so is not taken for the one before where
- * @newest does not say who has made that. */
+/* Is what is claimed the version before @newest? No generation has made the first version of a run,
+ * and a run has one. A worker that claims any other version knows its maker, and so is not taken
+ * for one behind where @newest does not say who has made the version before. */
 static inline bool mst_claimed_before(const struct mst_claimed *claimed,
 				      const struct mst_claimed *newest)
 {
