@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A worker that owns its parameters and goes on when its servers are lost and others take their place:
+ * A worker that owns its parameters, and goes on when its servers are lost and others take their
+ * place:
  *
  *	goes_on LOG [WORD]...
  *
- * It writes to LOG.RANK.N, N being the number of the process at this rank, a line for each thing that happens:
- * "version V DIGEST" when it has applied a version, "cancelled TICKET" and "late TICKET", "took V DIGEST",
- * "error RC SENTENCE", "wrong WHAT", and at last "end V DIGEST pushed N counted N cancelled N late N".
+ * It writes to LOG.RANK.N, N being the number of the process at this rank, a line for each thing
+ * that happens: "version V DIGEST" when it has applied a version, "cancelled TICKET" and "late
+ * TICKET", "took V DIGEST", "error RC SENTENCE", "wrong WHAT", and at last "end V DIGEST pushed N
+ * counted N cancelled N late N".
  *
  *   elems=N      the vector
  *   pace_us=US   a gradient takes so long
@@ -14,10 +16,10 @@
  *   into=1       results are written to memory of its own
  *   check=1      another thread asks all the time what to do
  *   fork_at=V    when it has version V, it waits until its server is lost, and forks
- *   wait_ms=MS   as in struct muster_options, and join_ms=MS
+ *   wait_ms=MS   as in struct muster_options
  *
- * A gradient depends on the version, the rank and the parameters, and is of small integers. So each rank knows
- * what all others have pushed, and checks that each mean is that of the set that is named with it.
+ * A gradient depends on the version, the rank and the parameters, and is of small integers. So each
+ * rank knows what all others have pushed, and checks that a mean is that of the set named with it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -36,22 +38,22 @@
 
 enum { VERSIONS_MAX = 1 << 16, LOOKED_AT = 997 };
 
-struct own_state {
+struct worker_state {
 	uint64_t version;
 	float parameter[];
 };
 
 static struct {
 	const char *log;
-	uint64_t elems, pace_us, comes_back, into, check, fork_at, wait_ms, join_ms;
+	uint64_t elems, pace_us, comes_back, into, check, fork_at, wait_ms;
 	struct muster *muster;
-	struct own_state *state;
+	struct worker_state *state;
 	size_t bytes;
 	FILE *out;
 	uint32_t rank;
 	uint64_t pushed, counted, cancelled, late;
-	/* Of each version: how often this process was told that it counts there, and how often its set says so,
-	 * or -1. */
+	/* How often this process was told that it counts in a version, and how often the set of the
+	 * version says so, or -1. */
 	int told[VERSIONS_MAX], named[VERSIONS_MAX];
 	atomic_bool over;
 } self = { .elems = 1000 };
@@ -89,7 +91,7 @@ static int read_word(const char *word)
 		{ "elems=", &self.elems },           { "pace_us=", &self.pace_us },
 		{ "comes_back=", &self.comes_back }, { "into=", &self.into },
 		{ "check=", &self.check },           { "fork_at=", &self.fork_at },
-		{ "wait_ms=", &self.wait_ms },       { "join_ms=", &self.join_ms },
+		{ "wait_ms=", &self.wait_ms },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -343,7 +345,6 @@ static int join(void)
 	opt.owner = MUSTER_WORKERS_OWN;
 	opt.comes_back = self.comes_back;
 	opt.wait_ms = (uint32_t)self.wait_ms;
-	opt.join_ms = (uint32_t)self.join_ms;
 	opt.result_into = self.into ? calloc(self.elems, sizeof(float)) : NULL;
 	if (muster_open(&opt, &self.muster) != 0) {
 		(void)fprintf(stderr, "goes_on: %s\n", muster_error(NULL));
@@ -363,7 +364,7 @@ int main(int argc, char **argv)
 	if (argc < 2)
 		return 2;
 	self.log = argv[1];
-	self.bytes = sizeof(struct own_state) + self.elems * sizeof(float);
+	self.bytes = sizeof(struct worker_state) + self.elems * sizeof(float);
 	self.state = calloc(1, self.bytes);
 	memset(self.named, -1, sizeof(self.named));
 	if (self.state == NULL || join() != 0)
