@@ -373,7 +373,7 @@ static void wake_ends_the_wait_for_a_server(void)
 
 /* ---- nobody comes back ---- */
 
-static void error_that_another_try_does_not_mend_ends_the_handle(void)
+static void error_that_no_other_try_makes_good_ends_the_handle(void)
 {
 	static const int final[] = { -EINVAL, -EPROTO, -EACCES, -ESTALE, -ESHUTDOWN };
 
@@ -466,8 +466,8 @@ static CU_TestInfo cases[] = {
 	{ "a handle that seeks a server closes at once",
 	  handle_that_seeks_a_server_closes_at_once },
 	{ "a wake ends the wait for a server", wake_ends_the_wait_for_a_server },
-	{ "an error that another try does not mend ends the handle",
-	  error_that_another_try_does_not_mend_ends_the_handle },
+	{ "an error that no other try makes good ends the handle",
+	  error_that_no_other_try_makes_good_ends_the_handle },
 	{ "any other error is tried again", any_other_error_is_tried_again },
 	{ "a handle ends when patience is over", handle_ends_when_patience_is_over },
 	{ "without patience nobody comes back", without_patience_nobody_comes_back },
