@@ -35,8 +35,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLE = pathlib.Path(__file__).parent / "mutants.json"
 MUTANTS = json.loads(TABLE.read_text())
 WORLDS = pathlib.Path("tests/sim/test_sim")
-UNIT = pathlib.Path("tests/unit/server")
-HISTORIES = UNIT / "test_unit_ledger_random"
+UNIT = pathlib.Path("tests/unit")
+HISTORIES = UNIT / "server/test_unit_ledger_random"
 SAMPLED = ("server/core/", "server/data/", "server/control/", "client/")
 
 
@@ -76,7 +76,8 @@ def choose(args):
 
 def shown_by(mutant):
     if "cases" in mutant:
-        return UNIT / f"test_{mutant['cases'].replace('.', '_')}"
+        layer = pathlib.Path(mutant["file"]).parts[0]  # whose folder has the tests of the file
+        return UNIT / layer / f"test_{mutant['cases'].replace('.', '_')}"
     return HISTORIES if "histories" in mutant else WORLDS
 
 

@@ -25,7 +25,7 @@ static struct mst_workers workers;
 static bool present[WORKERS];
 static float state[ELEMS], buffer[ELEMS];
 
-static struct heard {
+static struct played {
 	struct worker_case line;
 	uint32_t begins; /* messages */
 	struct mst_begins last;
@@ -61,7 +61,7 @@ void *__wrap_mst_server_start_buffer(struct mst_server *s)
 
 static void hear(struct worker_case *line, const struct mst_message *m)
 {
-	struct heard *w = (struct heard *)line;
+	struct played *w = (struct played *)line;
 
 	if (m->kind == MST_MSG_BEGINS) {
 		w->begins++;
