@@ -185,7 +185,7 @@ int mst_handle_go_on(struct muster *m)
 	worker_cfg(m, &cfg);
 	if (mst_worker_go_on(&m->worker, &cfg) != 0)
 		return no_memory(m);
-	m->outbound.given_up = 0;
+	mst_outbound_begin(&m->outbound);
 	settle_in(m);
 	return 0;
 }

@@ -109,6 +109,12 @@ static void check_anew(struct mst_outbound *o)
 	memset(o->sum, 0, sizeof(o->sum));
 }
 
+void mst_outbound_begin(struct mst_outbound *o)
+{
+	o->given_up = 0;
+	check_anew(o);
+}
+
 int mst_outbound_data(struct mst_outbound *o, int slot, const struct mst_range *range, bool ends)
 {
 	uint64_t bytes = o->type_size;

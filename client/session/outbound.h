@@ -30,6 +30,8 @@ struct mst_outbound {
 	uint64_t given_up; /* gradients abandoned because of a hint: the next lone ask says so */
 };
 
+/* A session begins: what has been put in the last one is nothing of it. */
+void mst_outbound_begin(struct mst_outbound *o);
 /* Puts elements of the contribution being filled, which lie in @slot. @ends: the header follows at
  * once. */
 int mst_outbound_data(struct mst_outbound *o, int slot, const struct mst_range *range, bool ends);
