@@ -93,6 +93,34 @@ void actors_enter(uint32_t rank, bool again)
 	sim_spawn(w->process, life_main, w);
 }
 
+/* ---- generations ---- */
+
+/* How often it is looked whether all servers are lost. */
+#define LOOK_NS MST_MS
+
+static void look_after_servers(void *ctx, uint64_t losses);
+
+static void begin_others(void *ctx, uint64_t losses)
+{
+	(void)ctx;
+	sim_say("other servers take the place of those that are lost");
+	obs_next_generation();
+	servers_succeed();
+	sim_after(LOOK_NS, look_after_servers, NULL, losses);
+}
+
+static void look_after_servers(void *ctx, uint64_t losses)
+{
+	(void)ctx;
+	if (workers_are_home() || obs_finished())
+		return;
+	if (servers_are_lost())
+		sim_after(actors.plan->generations.next_ns[losses % SIM_LOSSES_MAX], begin_others,
+			  NULL, losses + 1);
+	else
+		sim_after(LOOK_NS, look_after_servers, NULL, losses);
+}
+
 /* ---- what goes over the links ---- */
 
 static void watch_up(const struct sim_worker *w, uint32_t server, const struct mst_put *put)
@@ -132,6 +160,8 @@ static void watch_put(const struct mst_link *from, bool up, const struct mst_put
 
 	if (w == NULL || of_server == NULL || !put->notify)
 		return;
+	if (!servers_counts(sim_link_owner(of_server)))
+		return;
 	uint32_t server = (uint32_t)servers_number(sim_link_owner(of_server));
 	if (up)
 		watch_up(w, server, put);
@@ -152,10 +182,15 @@ static void watch_landed(const struct mst_link *at, bool up)
 
 static void watch_linked(struct mst_link *connector, struct mst_link *acceptor)
 {
-	const struct sim_worker *w = actors_owner(sim_link_owner(connector));
+	struct sim_worker *w = actors_owner(sim_link_owner(connector));
 
-	if (w != NULL && servers_number(sim_link_owner(acceptor)) == 0)
-		obs_linked(w->seen.rank, !acceptor->ops->maps);
+	if (w == NULL || servers_number(sim_link_owner(acceptor)) != 0)
+		return;
+	if (w->m != NULL) { /* it comes back */
+		w->seen.incarnation = w->m->session.job.incarnation;
+		w->seen.tickets_before = w->m->worker.tickets.sent;
+	}
+	obs_linked(w->seen.rank, !acceptor->ops->maps);
 }
 
 /* From here on what the worker reads may be written over. */
@@ -241,6 +276,8 @@ static bool play_job(struct sim_plan *plan)
 		actors_enter(rank, false);
 	faults_begin(plan);
 	sim_after(NOBODY_NS, end_if_nobody_came, NULL, 0);
+	if (plan->generations.wanted)
+		sim_after(LOOK_NS, look_after_servers, NULL, 0);
 	sim_run(sim_now() + HORIZON_NS);
 	if (obs_violation() != NULL)
 		return false;

@@ -238,7 +238,9 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	obs.buffer_version[d->commit.buffer] = version + 1;
 	for (uint32_t i = 0; i < obs.open_count; i++)
 		obs.samples += obs.open[i]->samples;
+	obs.samples_of[version] = obs.samples;
 	obs.commits = version;
+	obs_returns_committed();
 	obs.switch_due = obs.plan->switches_at > 0 && !obs.switched &&
 			 obs.samples >= obs.plan->switches_at;
 	obs.open_count = 0;
@@ -413,6 +415,8 @@ static void finished(const struct mst_decision *d)
 /* With version 0, or with that of a checkpoint. */
 static void begun(const struct mst_decision *d)
 {
+	if (obs.losses > 0)
+		obs_returns_start(d->commit.version);
 	if (d->commit.version != obs.commits)
 		obs_violated("the job begins with version %" PRIu64 ", must be %" PRIu64,
 			     d->commit.version, obs.commits);

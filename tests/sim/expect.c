@@ -89,6 +89,13 @@ void expect_go_on(const struct sim_plan *plan, uint64_t version)
 	}
 }
 
+void expect_return(uint64_t version)
+{
+	struct version *v = &expected.version[version];
+
+	memset(v + 1, 0, (VERSIONS_MAX - version - 1) * sizeof(*v));
+}
+
 /* ---- values ---- */
 
 static uint64_t scatter(uint64_t x)

@@ -73,7 +73,7 @@ static int told(const struct sim_worker *w, const char *call, int rc)
 
 static uint64_t wait_most_ns(void)
 {
-	return the_plan->patience_ns + the_plan->lease_ns;
+	return the_plan->patience_ns + the_plan->lease_ns + the_plan->generations.patience_ns;
 }
 
 /* ---- joining ---- */
@@ -145,7 +145,7 @@ static int start(struct sim_worker *w, struct muster_outcome *out)
 	for (unsigned i = 0; i < TRIES_MAX && (rc == -ETIMEDOUT || rc == -EINTR); i++) {
 		uint64_t began_ns = sim_now();
 		rc = muster_start(w->m, own, out);
-		took(w, "start", began_ns, the_plan->join_ns);
+		took(w, "start", began_ns, the_plan->join_ns + the_plan->generations.patience_ns);
 	}
 	free(own);
 	if (rc == 0 && !w->process->dead)

@@ -181,6 +181,8 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 		obs_violated("rank %" PRIu32 " uses slot %" PRIu32 " without a grant", w->rank,
 			     h->slot);
 	s->headers = h->seq;
+	s->of = w;
+	s->tickets_before = w->tickets_before;
 	s->header[h->slot] = *h;
 	s->granted[h->slot] = 0;
 	s->slot[h->slot] = SLOT_SPENT;
@@ -279,6 +281,7 @@ static void check_end(void)
 void obs_end(void)
 {
 	check_end();
+	obs_returns_end();
 	obs_check_servers();
 	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
 		for (const struct expect_item *i = s->items; i != NULL; i = i->next) {

@@ -42,6 +42,8 @@
 void obs_begin(const struct sim_plan *plan);
 /* Everybody has gone home, and another job goes on with @version. */
 void obs_go_on(const struct sim_plan *plan, uint64_t version);
+/* Other servers take the place of those that are lost, and the same workers come back. */
+void obs_next_generation(void);
 /* Everybody has gone home. */
 void obs_end(void);
 /* NULL: none. */
@@ -53,6 +55,8 @@ uint64_t obs_commits(void);
 uint64_t obs_judged(void);
 /* Has anybody ever joined? */
 bool obs_began(void);
+/* Has every rank had an outcome? */
+bool obs_all_have_begun(void);
 /* Has the ledger ended the job? */
 bool obs_finished(void);
 
@@ -60,7 +64,8 @@ bool obs_finished(void);
 
 struct obs_worker {
 	uint32_t rank, incarnation;
-	bool excused; /* a fault has hit it, or everybody: errors are no wonder */
+	uint64_t tickets_before; /* that were issued before its session */
+	bool excused;            /* a fault has hit it, or everybody: errors are no wonder */
 	bool rogue;
 	uint64_t content; /* of the contribution it fills: obs_value() */
 	bool spoils;      /* which has a NaN in it */

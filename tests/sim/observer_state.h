@@ -45,6 +45,8 @@ enum obs_slot_state { SLOT_GRANTED, SLOT_SPENT, SLOT_JUDGED };
 
 struct obs_session {
 	uint32_t rank, incarnation;
+	const struct obs_worker *of; /* whose it is, once it has handed in */
+	uint64_t tickets_before;     /* of that worker, before this session */
 	bool live, started, rogue, dawdled;
 	bool outlier;     /* something of it was refused for its norm */
 	uint64_t headers; /* put so far */
@@ -141,6 +143,15 @@ struct obs_state {
 
 	uint64_t finished_ns; /* when the end of the job was decided; 0: it was not */
 	double samples;       /* in all versions */
+
+	/* Generations: returns.c. */
+	uint32_t losses; /* of all servers */
+	uint64_t
+		given[SIM_WORKERS_MAX]; /* by rank: the version of its last outcome, and one more */
+	double samples_of[SIM_COMMITS_MAX + 1]; /* in all versions up to this one */
+	uint64_t began_ns; /* when the servers did that took the place of others */
+	bool committed;    /* and they have made a version */
+
 	struct obs_kept kept; /* with the newest checkpoint */
 	struct obs_kept begun_with;
 	struct obs_saves saves;
@@ -189,6 +200,15 @@ void obs_check_quorum(void);
 void obs_check_timer(void);
 void obs_goes_on(const struct mst_decision *d, const struct mst_record *record);
 void obs_orders(const struct obs_worker *w, const struct muster_outcome *out);
+
+/* ---- returns.c ---- */
+
+/* Whose ticket it is: of this session of the worker; NULL: of none that is known. */
+struct obs_session *obs_session_of(const struct obs_worker *w, uint64_t ticket);
+/* The next generation begins with this version. */
+void obs_returns_start(uint64_t version);
+void obs_returns_committed(void);
+void obs_returns_end(void);
 
 /* ---- readers.c ---- */
 

@@ -16,6 +16,7 @@
 #define SIM_WORKERS_MAX 40u
 #define SIM_SERVERS_MAX 3u
 #define SIM_COMMITS_MAX 255u
+#define SIM_LOSSES_MAX 4u
 #define SIM_ALL (-1)
 #define SIM_HOSTS 8u /* that a rank may change between */
 /* At which a job with a share of samples ends; it makes fewer. */
@@ -146,6 +147,13 @@ struct sim_saves {
 	bool resumes;          /* this is that job */
 };
 
+/* Where it is wanted, other servers take the place of those that are lost, in the same job. */
+struct sim_generations {
+	bool wanted;
+	uint64_t patience_ns;             /* --server-patience */
+	uint64_t next_ns[SIM_LOSSES_MAX]; /* from the loss until the next ones begin; by loss */
+};
+
 struct sim_plan {
 	uint64_t seed;
 	enum sim_network network;
@@ -182,6 +190,7 @@ struct sim_plan {
 	bool slow_network, slow_server;
 	double preemption;
 	struct sim_saves saves;
+	struct sim_generations generations;
 	struct sim_manners manners[SIM_WORKERS_MAX];
 	struct sim_fault fault[SIM_FAULTS_MAX];
 	uint32_t fault_count;
@@ -237,7 +246,8 @@ static inline bool sim_plan_reduces(const struct sim_plan *p)
 /* Does an operator ask for anything? */
 bool sim_plan_changes(const struct sim_plan *p);
 /* Does such a fault hit anybody of that kind? @fault: "cut@follower", "hang@leader",
- * "kill@rank". "saves": are versions saved? */
+ * "kill@rank". "saves": are versions saved? "generations": do other servers take the place of those
+ * that are lost? */
 bool sim_plan_has(const struct sim_plan *p, const char *fault);
 /* The server whose log is blocked; -1: none. */
 int sim_plan_blocks_log_of(const struct sim_plan *p);

@@ -96,6 +96,8 @@ bool sim_plan_has(const struct sim_plan *p, const char *fault)
 {
 	if (strcmp(fault, "saves") == 0)
 		return p->saves.wanted;
+	if (strcmp(fault, "generations") == 0)
+		return p->generations.wanted;
 	for (uint32_t i = 0; i < p->fault_count; i++) {
 		const struct sim_fault *f = &p->fault[i];
 		const char *who = "follower";

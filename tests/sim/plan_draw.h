@@ -30,4 +30,7 @@ void sim_plan_draw_hosts(struct sim_plan *p);
 void sim_plan_draw_faults(struct mst_rand *r, struct sim_plan *p);
 void sim_plan_add_fault(struct sim_plan *p, const struct sim_fault *f);
 
+/* plan_generations.c: is a job to outlive its servers? */
+void sim_plan_draw_generations(struct sim_plan *p);
+
 #endif

@@ -251,13 +251,15 @@ static void tell_moment(uint32_t server, const struct mst_decision *d)
 void __wrap_mst_ledger_handle(struct mst_ledger *l, const struct mst_ledger_event *ev,
 			      uint64_t now_ns)
 {
-	obs_event(ev, now_ns);
+	if (servers_counts(sim_self()))
+		obs_event(ev, now_ns);
 	__real_mst_ledger_handle(l, ev, now_ns);
 }
 
 void __wrap_mst_ledger_tick(struct mst_ledger *l, uint64_t now_ns)
 {
-	obs_tick(now_ns);
+	if (servers_counts(sim_self()))
+		obs_tick(now_ns);
 	__real_mst_ledger_tick(l, now_ns);
 }
 
@@ -265,6 +267,8 @@ bool __wrap_mst_ledger_next(struct mst_ledger *l, struct mst_decision *out)
 {
 	bool any = __real_mst_ledger_next(l, out);
 
+	if (!servers_counts(sim_self()))
+		return any;
 	if (!any)
 		obs_settled();
 	else if (out->kind == MST_DO_POLICY && out->policy.adapts)
@@ -277,6 +281,10 @@ void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_de
 {
 	uint32_t server = (uint32_t)servers_number(sim_self());
 
+	if (!servers_counts(sim_self())) {
+		__real_mst_aggregator_execute(a, d, record);
+		return;
+	}
 	if (server == 0)
 		obs_decided(d, record);
 	else

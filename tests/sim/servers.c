@@ -46,7 +46,8 @@ struct sim_server {
 	bool stopped;
 	uint64_t deaf_until;
 	uint64_t hung_from, hung_until;
-	uint32_t chatter; /* lines it is still to say */
+	uint32_t chatter;         /* lines it is still to say */
+	struct sim_server *older; /* whose place it has taken; NULL: the first */
 };
 
 /* What a fiber of a shard is of. */
@@ -56,7 +57,7 @@ struct sim_shard {
 };
 
 static const struct sim_plan *the_plan;
-static struct sim_server servers[SIM_SERVERS_MAX];
+static struct sim_server *servers[SIM_SERVERS_MAX]; /* the newest of each number */
 
 /* ---- the data side ---- */
 
@@ -199,7 +200,9 @@ static void set_leader(struct sim_server *s, const struct sim_plan *p)
 	set(s, "late-start", "%s", sim_late_start_name(p->rule.late_start));
 	set(s, "norm-limit", "%g", p->norm_limit);
 	set(s, "checksum", p->checks ? "true" : "false");
-	if (p->marks)
+	if (p->generations.wanted)
+		set(s, "server-patience", "%" PRIu64 "ms", p->generations.patience_ns / MST_MS);
+	else if (p->marks)
 		set(s, "server-patience", SERVER_PATIENCE);
 	set(s, "guard", p->guarded ? "worker" : "off");
 	set(s, "commits", "%" PRIu64, p->commits);
@@ -323,70 +326,110 @@ static void control_main(void *arg)
 
 /* ---- all of them ---- */
 
+static void begin_server(uint32_t k)
+{
+	struct sim_server *s = sim_alloc(sizeof(*s));
+	char name[24] = "server";
+
+	if (k > 0)
+		(void)snprintf(name, sizeof(name), "follower %" PRIu32, k);
+	s->number = k;
+	s->older = servers[k];
+	s->process = sim_process_new(name);
+	s->process->host = sim_plan_host_of_server(the_plan, k);
+	set_options(s, the_plan);
+	servers[k] = s;
+	sim_spawn(s->process, control_main, s);
+}
+
 void servers_begin(const struct sim_plan *plan)
 {
 	the_plan = plan;
 	memset(servers, 0, sizeof(servers));
 	archives_begin(plan);
-	for (uint32_t k = 0; k < plan->servers; k++) {
-		struct sim_server *s = &servers[k];
-		char name[24] = "server";
-		if (k > 0)
-			(void)snprintf(name, sizeof(name), "follower %" PRIu32, k);
-		s->number = k;
-		s->process = sim_process_new(name);
-		s->process->host = sim_plan_host_of_server(plan, k);
-		set_options(s, plan);
-		sim_spawn(s->process, control_main, s);
-	}
+	for (uint32_t k = 0; k < plan->servers; k++)
+		begin_server(k);
 	int logs = sim_plan_blocks_log_of(plan);
-	log_begin(logs >= 0 ? servers[logs].process : NULL);
+	log_begin(logs >= 0 ? servers[logs]->process : NULL);
+}
+
+void servers_succeed(void)
+{
+	for (uint32_t k = 0; k < the_plan->servers; k++)
+		begin_server(k);
+}
+
+bool servers_are_lost(void)
+{
+	for (uint32_t k = 0; k < the_plan->servers; k++) {
+		if (!servers[k]->process->dead && servers[k]->process->fibers > 0)
+			return false;
+	}
+	return true;
 }
 
 void servers_end(void)
 {
-	for (uint32_t k = 0; k < the_plan->servers; k++)
-		mst_options_free(&servers[k].parsed);
+	for (uint32_t k = 0; k < the_plan->servers; k++) {
+		for (struct sim_server *s = servers[k]; s != NULL; s = s->older)
+			mst_options_free(&s->parsed);
+	}
 }
 
 struct sim_process *servers_process(uint32_t server)
 {
-	return servers[server].process;
+	return servers[server]->process;
+}
+
+static struct sim_server *server_of(const struct sim_process *p)
+{
+	for (uint32_t k = 0; k < the_plan->servers; k++) {
+		for (struct sim_server *s = servers[k]; s != NULL; s = s->older) {
+			if (s->process == p)
+				return s;
+		}
+	}
+	return NULL;
 }
 
 int servers_number(const struct sim_process *p)
 {
-	for (uint32_t k = 0; k < the_plan->servers; k++) {
-		if (servers[k].process == p)
-			return (int)k;
-	}
-	return -1;
+	const struct sim_server *s = server_of(p);
+
+	return s != NULL ? (int)s->number : -1;
+}
+
+bool servers_counts(const struct sim_process *p)
+{
+	const struct sim_server *s = server_of(p);
+
+	return !the_plan->generations.wanted || (s != NULL && s == servers[s->number] && !p->dead);
 }
 
 void servers_ring_shards(const struct sim_process *p)
 {
-	int number = servers_number(p);
+	struct sim_server *s = server_of(p);
 
-	MST_ASSERT(number >= 0);
-	ring_shards(&servers[number]);
+	MST_ASSERT(s != NULL);
+	ring_shards(s);
 }
 
 void servers_stop(uint32_t server)
 {
-	servers[server].stop = "the server was ended by signal 15";
-	sim_ring(&servers[server].process->control);
+	servers[server]->stop = "the server was ended by signal 15";
+	sim_ring(&servers[server]->process->control);
 }
 
 void servers_deafen(uint32_t server, uint64_t span_ns)
 {
-	sim_say("%s hears nothing for %.3f s", servers[server].process->name,
+	sim_say("%s hears nothing for %.3f s", servers[server]->process->name,
 		(double)span_ns / (double)MST_SECOND);
-	servers[server].deaf_until = sim_now() + span_ns;
+	servers[server]->deaf_until = sim_now() + span_ns;
 }
 
 void servers_block_log(uint32_t server, uint64_t span_ns)
 {
-	struct sim_server *s = &servers[server];
+	struct sim_server *s = servers[server];
 
 	log_block(span_ns);
 	s->chatter = (uint32_t)sim_between(CHATTER_MIN, CHATTER_MAX);
@@ -395,7 +438,7 @@ void servers_block_log(uint32_t server, uint64_t span_ns)
 
 void servers_hang(uint32_t server, uint64_t span_ns)
 {
-	struct sim_server *s = &servers[server];
+	struct sim_server *s = servers[server];
 
 	sim_say("%s's data thread hangs for %.3f s", s->process->name,
 		(double)span_ns / (double)MST_SECOND);
@@ -409,7 +452,7 @@ uint64_t servers_hung_ns(uint64_t began_ns)
 	uint64_t most = 0;
 
 	for (uint32_t k = 0; k < the_plan->servers; k++) {
-		const struct sim_server *s = &servers[k];
+		const struct sim_server *s = servers[k];
 		uint64_t from = s->hung_from > began_ns ? s->hung_from : began_ns;
 		if (sim_now() < s->hung_until && sim_now() - from > most)
 			most = sim_now() - from;
@@ -419,15 +462,17 @@ uint64_t servers_hung_ns(uint64_t began_ns)
 
 void servers_nobody_comes(void)
 {
-	servers[0].stop = "nobody came";
-	sim_ring(&servers[0].process->control);
+	servers[0]->stop = "nobody came";
+	sim_ring(&servers[0]->process->control);
 }
 
 bool servers_are_home(void)
 {
 	for (uint32_t k = 0; k < the_plan->servers; k++) {
-		if (servers[k].process->fibers > 0)
-			return false;
+		for (const struct sim_server *s = servers[k]; s != NULL; s = s->older) {
+			if (s->process->fibers > 0)
+				return false;
+		}
 	}
 	return true;
 }
@@ -435,9 +480,11 @@ bool servers_are_home(void)
 void servers_name_the_lost(uint64_t after_ns)
 {
 	for (uint32_t k = 0; k < the_plan->servers; k++) {
-		if (servers[k].process->fibers > 0)
-			obs_violated("after %.0f s %s has not ended (%" PRIu64 " commits)",
-				     (double)after_ns / (double)MST_SECOND,
-				     servers[k].process->name, obs_commits());
+		for (const struct sim_server *s = servers[k]; s != NULL; s = s->older) {
+			if (s->process->fibers > 0)
+				obs_violated("after %.0f s %s has not ended (%" PRIu64 " commits)",
+					     (double)after_ns / (double)MST_SECOND,
+					     s->process->name, obs_commits());
+		}
 	}
 }

@@ -8,6 +8,10 @@
 #include "tests/sim/world.h"
 
 void servers_begin(const struct sim_plan *plan);
+/* Others begin at the same addresses, in place of those that are lost. */
+void servers_succeed(void);
+/* Has each of those that began last died, or ended? */
+bool servers_are_lost(void);
 /* They have all ended. */
 void servers_end(void);
 
@@ -15,6 +19,10 @@ void servers_end(void);
 struct sim_process *servers_process(uint32_t server);
 /* -1: it is none. */
 int servers_number(const struct sim_process *p);
+
+/* Does it matter what this server decides? Not that of one that is dead, or whose place another has
+ * taken. */
+bool servers_counts(const struct sim_process *p);
 
 /* There may be work for shards of @p that sleep. */
 void servers_ring_shards(const struct sim_process *p);
