@@ -240,7 +240,7 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 		obs.samples += obs.open[i]->samples;
 	obs.samples_of[version] = obs.samples;
 	obs.commits = version;
-	obs_returns_committed();
+	obs_returns_committed(r);
 	obs.switch_due = obs.plan->switches_at > 0 && !obs.switched &&
 			 obs.samples >= obs.plan->switches_at;
 	obs.open_count = 0;

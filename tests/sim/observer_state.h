@@ -207,7 +207,7 @@ void obs_orders(const struct obs_worker *w, const struct muster_outcome *out);
 struct obs_session *obs_session_of(const struct obs_worker *w, uint64_t ticket);
 /* The next generation begins with this version. */
 void obs_returns_start(uint64_t version);
-void obs_returns_committed(void);
+void obs_returns_committed(const struct mst_record *r);
 void obs_returns_end(void);
 
 /* ---- readers.c ---- */

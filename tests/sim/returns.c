@@ -86,7 +86,7 @@ void obs_returns_start(uint64_t version)
 	sim_say("  generation %" PRIu32 " begins with version %" PRIu64, obs.losses + 1, version);
 }
 
-void obs_returns_committed(void)
+void obs_returns_committed(const struct mst_record *r)
 {
 	uint64_t most_ns = COME_BACK_NS + obs.plan->patience_ns +
 			   sim_plan_server_lease_ns(obs.plan);
@@ -94,6 +94,9 @@ void obs_returns_committed(void)
 	if (obs.losses > 0 && !obs.committed && sim_now() - obs.began_ns > most_ns)
 		obs_violated("version %" PRIu64 " is committed %.3f s after other servers began",
 			     obs.commits, (double)(sim_now() - obs.began_ns) / (double)MST_SECOND);
+	if (obs.plan->generations.wanted && r->total != obs.samples)
+		obs_violated("the record of version %" PRIu64 " tells %.17g samples, must be %.17g",
+			     obs.commits, r->total, obs.samples);
 	obs.committed = true;
 }
 
