@@ -143,9 +143,10 @@ struct mst_control *mst_comeback_seek(void *comeback, struct mst_control *lost)
 		nap(c, SPREAD_NS / 10 + drawn(&rand, SPREAD_NS / 5));
 	if (is_stopped(c))
 		return NULL;
+	struct mst_control *next = c->next.control; /* once it is told, the other thread takes it */
 	enter(c, rc == 0 ? MST_COMEBACK_WELCOMED : MST_COMEBACK_OVER,
 	      rc == -EAGAIN ? -ENOTCONN : rc);
-	return rc == 0 ? c->next.control : NULL;
+	return rc == 0 ? next : NULL;
 }
 
 /* ---- the handle's thread ---- */
