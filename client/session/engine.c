@@ -23,9 +23,11 @@ void mst_hint_publish(struct mst_hint *h)
 	const struct mst_worker *w = h->worker;
 	bool over = w->phase == MST_WORKER_FAILED || w->adrift || w->last != MST_VERSION_NONE;
 
-	/* Relaxed: muster_check() gives hints, nothing is read on the strength of them. */
+	/* Relaxed: muster_check() gives hints, nothing is read on the strength of them. Release:
+	 * where a session has taken the place of another, a thread that finds it not over finds
+	 * its control connection and its word. */
 	atomic_store_explicit(&h->computes_on, mst_worker_computes_on(w), memory_order_relaxed);
-	atomic_store_explicit(&h->over, over, memory_order_relaxed);
+	atomic_store_explicit(&h->over, over, memory_order_release);
 }
 
 void mst_hint_end(struct mst_hint *h)
