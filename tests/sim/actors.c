@@ -112,7 +112,7 @@ static void begin_others(void *ctx, uint64_t losses)
 static void look_after_servers(void *ctx, uint64_t losses)
 {
 	(void)ctx;
-	if (workers_are_home() || obs_finished())
+	if (workers_are_home() || obs_is_done())
 		return;
 	if (servers_are_lost())
 		sim_after(actors.plan->generations.next_ns[losses % SIM_LOSSES_MAX], begin_others,

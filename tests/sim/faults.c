@@ -196,8 +196,10 @@ static void happen(void *ctx, uint64_t arg)
 					  : actors_worker((uint32_t)f->target)->process;
 
 	(void)arg;
-	if (of_server && the_plan->generations.wanted && (!obs_all_have_begun() || obs_finished()))
-		return; /* nobody takes the place of servers that have done their work */
+	/* A rank that has had the last version leaves, and all are waited for at a start. */
+	bool ends = obs_commits() >= the_plan->commits;
+	if (of_server && the_plan->generations.wanted && (!obs_all_have_begun() || ends))
+		return;
 	sim_say("FAULT: %s of %s", sim_fault_name(f->kind), p->name);
 	if (sim_fault_is_change(f->kind)) {
 		operator_asks(f);

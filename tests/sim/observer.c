@@ -97,6 +97,11 @@ bool obs_finished(void)
 	return obs.finished;
 }
 
+bool obs_is_done(void)
+{
+	return obs.finished && !obs_job_failed();
+}
+
 /* ---- sessions and what they hand in ---- */
 
 struct obs_session *obs_find(uint32_t rank, uint32_t incarnation)

@@ -55,6 +55,8 @@ uint64_t obs_commits(void);
 uint64_t obs_judged(void);
 /* Has anybody ever joined? */
 bool obs_began(void);
+/* Has it ended it well? */
+bool obs_is_done(void);
 /* Has every rank had an outcome? */
 bool obs_all_have_begun(void);
 /* Has the ledger ended the job? */

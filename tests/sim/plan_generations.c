@@ -14,7 +14,7 @@
 static void draw_loss(struct mst_rand *r, struct sim_plan *p)
 {
 	struct sim_fault f = { .kind = chance(r, 0.7) ? SIM_FAULT_KILL : SIM_FAULT_POWER_OFF,
-			       .target = SIM_SERVER,
+			       .target = sim_target_of_server((uint32_t)below(r, p->servers)),
 			       .with = SIM_ALL };
 
 	f.when.server = SIM_ALL;
@@ -47,7 +47,6 @@ void sim_plan_draw_generations(struct sim_plan *p)
 	if (p->owner != MUSTER_WORKERS_OWN || !chance(&r, 0.25))
 		return;
 	follow_bsp(p);
-	p->servers = 1;
 	p->saves = (struct sim_saves){ .hangs = -1 };
 	p->norm_limit = p->nan_chance = 0;
 	p->fault_count = 0;
