@@ -182,11 +182,17 @@ static int reopen_control(struct mst_client_session *s, uint64_t deadline_ns)
 	struct mst_stream *stream;
 	int rc;
 
+	uint64_t left_ns = mst_left_ns(deadline_ns);
+	/* A worker that comes back tries anew by itself: its handle may be closed meanwhile. */
+	uint64_t most_ns = s->unwanted != NULL ? at_once(s, left_ns) : left_ns;
+
 	/* Over TLS a server that is there turns callers away while it has too many. */
-	while ((rc = s->stream->connect(s->settings->server, mst_left_ns(deadline_ns), &proof,
-					&stream)) == -ECONNRESET &&
-	       mst_left_ns(deadline_ns) > 0)
+	while ((rc = s->stream->connect(s->settings->server, most_ns, &proof, &stream)) ==
+		       -ECONNRESET &&
+	       (left_ns = mst_left_ns(deadline_ns)) > 0) {
 		mst_sleep_ns(RETRY_NS);
+		most_ns = left_ns < most_ns ? left_ns : most_ns;
+	}
 	if (rc != 0)
 		return rc;
 	mst_control_free(s->control);
