@@ -29,7 +29,7 @@ static int end_session(struct muster *m)
 	return -EAGAIN;
 }
 
-/* Its link was lost, and then its leader has said that the job has ended: nobody is to be sought. */
+/* Its link was lost, and then its leader has said that the job has ended: nobody is sought. */
 static int miss_end(struct muster *m)
 {
 	mst_engine_fail(&m->engine, -ENOTCONN);
