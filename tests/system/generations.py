@@ -140,6 +140,8 @@ class Line(base.Job):
         """The last words of each of these ranks, all of which are well. @but: errors that are no
         fault."""
         codes = [w.end(SECONDS)[0] for w in self.worker]
+        strange = set(codes) - {0, -signal.SIGKILL} - ({3} if len(ranks) < WORKERS else set())
+        must(not strange, f"workers exit with {codes}: {self.said()}")
         ends = []
         for rank in ranks:
             bad = self.lines(rank, "wrong") + [
@@ -417,4 +419,7 @@ CASES = cases(killed_twenty_times, killed_over_tcp, killed_with_results_of_its_o
               successor_where_servers_own, successor_for_fewer_workers, nobody_takes_its_place)
 if __name__ == "__main__":
     # A lease of a second, which is over for nobody but for whoever is stopped.
-    main(CASES, "musterd", "worker", "trip-musterd", clock=("stands_still_and_is_killed",))
+    main(CASES, "musterd", "worker", "trip-musterd", clock=("stands_still_and_is_killed",),
+         paths=("killed_twenty_times", "between_answers", "asked_all_the_time", "under_a_quorum",
+                "server_and_worker_are_killed", "forked_adrift", "nobody_takes_its_place",
+                "successor_without_patience"))
