@@ -39,7 +39,8 @@ int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint6
 	while (rc == MST_AGAIN) { /* the server is lost: the next one has it taken again */
 		rc = mst_return_await(m, deadline_ns);
 		if (rc == 0)
-			rc = mst_client_transfer_take(&m->transfer, mst_left_ns(deadline_ns), &gift);
+			rc = mst_client_transfer_take(&m->transfer, mst_left_ns(deadline_ns),
+						      &gift);
 	}
 	mst_return_settle(m);
 	mst_hint_publish(&m->hint);

@@ -85,7 +85,7 @@ static int make_links(struct muster *m, struct mst_network_choice *choice, uint6
 				     .deadline_ns = deadline_ns,
 				     .unwanted = mst_handle_is_unwanted,
 				     .ctx = &m->session };
-	const struct mst_heartbeat_next next = { mst_comeback_seek, &m->comeback };
+	const struct mst_heartbeat_next next = { mst_reconnect_seek, &m->reconnect };
 	int rc = mst_links_open(&m->links, &cfg);
 
 	/* The lease counts from the welcome on, so heartbeats begin before the links are made. */
@@ -239,7 +239,7 @@ int mst_handle_join(struct muster *m)
 	int rc;
 
 	m->session.stream = mst_stream_of(m->settings.credentials);
-	mst_comeback_init(&m->comeback, &m->lineage, &m->session);
+	mst_reconnect_init(&m->reconnect, &m->lineage, &m->session);
 	mst_network_choice_init(&choice, &m->settings.networks);
 	do {
 		rc = join_once(m, &choice, deadline_ns);
@@ -254,9 +254,9 @@ int mst_handle_join(struct muster *m)
 
 void mst_handle_free(struct muster *m)
 {
-	atomic_store_explicit(&m->comeback.stop, true, memory_order_release);
+	atomic_store_explicit(&m->reconnect.stop, true, memory_order_release);
 	mst_client_session_fini(&m->session);
-	mst_comeback_fini(&m->comeback);
+	mst_reconnect_fini(&m->reconnect);
 	mst_links_free(&m->links, m->inherited);
 	/* Memory that a device reaches is not in a child at all: what lies at its addresses there
 	 * is somebody else's. */

@@ -17,9 +17,9 @@
 #include "client/local/readers.h"
 #include "client/local/result_copy.h"
 #include "client/local/sources.h"
-#include "client/session/comeback.h"
 #include "client/session/lineage.h"
 #include "client/session/outbound.h"
+#include "client/session/reconnect.h"
 #include "client/session/starting.h"
 #include "client/session/state_transfer.h"
 #include "common/base/reason.h"
@@ -65,7 +65,7 @@ struct muster {
 	struct mst_agreeing agreeing;
 	struct mst_own own; /* muster_train()'s */
 	struct mst_lineage lineage;
-	struct mst_comeback comeback;
+	struct mst_reconnect reconnect;
 	struct mst_result_copy snapshot;
 	struct mst_readers readers; /* of what muster_check() reads */
 	struct mst_returning_handle returning;

@@ -32,7 +32,7 @@ static void disown(struct muster *m)
 {
 	m->inherited = true;
 	mst_client_session_disown(&m->session);
-	mst_comeback_disown(&m->comeback);
+	mst_reconnect_disown(&m->reconnect);
 	mst_links_disown(&m->links);
 	mst_wakeup_disown(&m->wakeup);
 	mst_hint_end(&m->hint);

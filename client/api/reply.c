@@ -18,7 +18,8 @@ static int come_back(struct muster *m, const struct mst_reply *r, uint64_t deadl
 {
 	if (m->worker.filling >= 0)
 		return mst_reason_fail(&m->failure, -ETIMEDOUT,
-				       "rank %" PRIu32 ": a server is lost, and a gradient is being "
+				       "rank %" PRIu32
+				       ": a server is lost, and a gradient is being "
 				       "filled: push it, and muster_wait() comes back to the next "
 				       "server; %s",
 				       m->session.job.rank, r->late);

@@ -52,9 +52,9 @@ static int over(struct muster *m, const struct mst_reason *why)
 	struct mst_told *told = &m->session.told;
 	uint64_t lost_ns, left_ns;
 
-	mst_comeback_times(&m->comeback, &lost_ns, &left_ns);
+	mst_reconnect_times(&m->reconnect, &lost_ns, &left_ns);
 	told->again = false;
-	told->error = m->comeback.error;
+	told->error = m->reconnect.error;
 	mst_reason_set(&told->reason,
 		       "its server was lost, and no other has let it come back within %.3g s "
 		       "(--server-patience %.3g s): %s",
@@ -156,7 +156,7 @@ static int swap(struct muster *m)
 	keep_result(m);
 	remember(m);
 	close_links(m);
-	if (!mst_comeback_take(&m->comeback, &m->session))
+	if (!mst_reconnect_take(&m->reconnect, &m->session))
 		return -EAGAIN;
 	forget_calls(m);
 	mst_lineage_session(&m->lineage, &m->session.welcome.generation,
@@ -175,14 +175,14 @@ int mst_return_step(struct muster *m)
 {
 	struct mst_reason why;
 
-	switch (mst_comeback_look(&m->comeback, &why)) {
-	case MST_COMEBACK_NONE:
+	switch (mst_reconnect_look(&m->reconnect, &why)) {
+	case MST_RECONNECT_NONE:
 		if (m->session.told.finished)
 			return miss_end(m);
 		return mst_control_lost(m->session.control) ? -EAGAIN : end_session(m);
-	case MST_COMEBACK_SEEKS:
+	case MST_RECONNECT_SEEKS:
 		return -EAGAIN;
-	case MST_COMEBACK_OVER:
+	case MST_RECONNECT_OVER:
 		return over(m, &why);
 	default:
 		return swap(m);
@@ -193,7 +193,7 @@ static int time_is_over(struct muster *m)
 {
 	uint64_t lost_ns, left_ns;
 
-	mst_comeback_times(&m->comeback, &lost_ns, &left_ns);
+	mst_reconnect_times(&m->reconnect, &lost_ns, &left_ns);
 	return mst_reason_fail(&m->failure, -ETIMEDOUT,
 			       "rank %" PRIu32 ": a server of job \"%s\" at %s has been lost for "
 			       "%.3g s (%.200s), and no other has taken its place yet; nothing is "
@@ -292,7 +292,7 @@ void mst_return_settle(struct muster *m)
 
 void mst_return_done(struct muster *m)
 {
-	uint64_t lost_ns = mst_comeback_settle(&m->comeback);
+	uint64_t lost_ns = mst_reconnect_settle(&m->reconnect);
 
 	if (lost_ns != 0)
 		mst_info("rank %" PRIu32 " has come back to job \"%s\" of %s with version %" PRIu64

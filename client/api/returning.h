@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A handle comes back whose session is lost (PROTOCOL 11): the heartbeat's thread has found a server
- * (client/session/comeback.h), and a wait of the handle's thread puts the next session in the place
- * of the last. Only calls that wait may do so, since no gradient buffer is in use then.
+ * A handle comes back whose session is lost (PROTOCOL 11). The heartbeat's thread has found a
+ * server (client/session/reconnect.h), and a wait of the handle's thread puts the next session in
+ * the place of the last. Only calls that wait may do so: no gradient buffer is in use then.
  */
 #ifndef MST_CLIENT_API_RETURNING_H
 #define MST_CLIENT_API_RETURNING_H

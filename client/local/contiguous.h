@@ -25,7 +25,7 @@ struct mst_contiguous {
 	const struct mst_links *links;
 	struct mst_reason *failure;
 
-	/* A private copy of the version that is held, of an earlier session; NULL: there is none. */
+	/* A private copy of the version that is held, of an earlier session; NULL: none. */
 	const char *kept;
 	char *result_into; /* the caller's own, where all results are read; NULL: there is none */
 	uint64_t elems;

@@ -33,8 +33,8 @@ struct mst_client_session {
 	/* Why links do not go over the networks that come before theirs; "": none do. */
 	struct mst_reason passed;
 
-	/* Of a session that comes back: what it claims, and which rank it has. NULL: it is the
-	 * first. Joining ends where it becomes true. */
+	/* A session that comes back ends its joining where this becomes true; NULL: it is the
+	 * first. What it claims, and which rank it has. */
 	const _Atomic bool *unwanted;
 	struct mst_returning returning;
 	int32_t rank;

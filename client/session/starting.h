@@ -36,8 +36,8 @@ void mst_starting_again(struct mst_starting *s, const struct mst_lineage *lineag
 int mst_starting_serve(struct mst_starting *s, const void *own);
 
 /* @own: the start state to offer, or NULL. 0: the first outcome is ready. Else an error with its
- * sentence; after -EDOM, -ETIMEDOUT and -EINTR it may be called again. MST_AGAIN, without a sentence: the
- * session is lost, and the worker may come back. */
+ * sentence; after -EDOM, -ETIMEDOUT and -EINTR it may be called again. MST_AGAIN, without a
+ * sentence: the session is lost, and the worker may come back. */
 int mst_starting_run(struct mst_starting *s, const void *own);
 
 #endif

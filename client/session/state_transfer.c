@@ -161,7 +161,8 @@ static int job_is_over(struct mst_client_transfer *b)
 static int no_more(struct mst_client_transfer *b)
 {
 	return mst_reason_fail(b->failure, -ESHUTDOWN,
-			       "rank %" PRIu32 " lacks nothing any more: a server was lost, and at the "
+			       "rank %" PRIu32
+			       " lacks nothing any more: a server was lost, and at the "
 			       "next one this worker goes on from what it has, with muster_wait()",
 			       b->session->job.rank);
 }

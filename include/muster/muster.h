@@ -27,8 +27,8 @@
  * Errors that several calls share:
  *   -ENOTCONN   this session has ended: the worker was evicted, or a server is gone or has been
  *               silent for longer than musterd --server-lease, and no other has taken its place
- *               within musterd --server-patience; open a new handle. What was applied since the
- *               last call that succeeded is void.
+ *               (--server-patience); open a new handle. What was applied since the last call that
+ *               succeeded is void.
  *   -EHOSTDOWN  the job has failed; the sentence says why: too few live workers, and who is
  *               missing; or a version would not have been finite, and whose gradient made it so.
  *   -ESTALE     workers own: this worker lacks versions that the servers no longer keep. With
@@ -46,19 +46,15 @@
  *   -EPROTO     the other side speaks another version of the protocol, or breaks it.
  *   -EINVAL     an argument is wrong; the sentence says which, and what would be right.
  *   -ENOMEM     no memory, here or at the server, for this worker's slots.
- */
-/*
- * Lost servers: with musterd --server-patience a handle outlives its servers. A server that is lost
- * is waited for inside muster_start(), muster_wait() and muster_try_wait(), and the handle comes
- * back to the one that takes its place, with the same rank; outcome.generation tells. Until then
- * muster_gradient(), muster_push(), muster_push_range() and muster_abandon() work on and return 0,
- * what is pushed is CANCELLED, and muster_check() says GIVE_UP; other calls that wait for the
- * servers return -ETIMEDOUT. Tickets go on counting. Each push that was not judged gets its verdict:
- * COUNTED if a version that is still there has it, else CANCELLED. The outcome that comes back
- * gives up the contribution at hand, and from then on the buffers of muster_gradient() are others:
- * call it again after each outcome. The memory of results is new, too, except options.result_into;
- * what muster_register() was given stays registered, and muster_fd() the same. A worker that was
- * evicted by an operator, or has broken the protocol, does not come back.
+ *
+ * Lost servers: with musterd --server-patience a handle outlives its servers. Inside
+ * muster_start(), muster_wait() and muster_try_wait() it comes back, with its rank, to the server
+ * that takes the place of one that is lost; outcome.generation tells. Until then muster_gradient(),
+ * muster_push(), muster_push_range() and muster_abandon() work on, what is pushed is CANCELLED, and
+ * muster_check() says GIVE_UP. What had been pushed is COUNTED if a version that is still there has
+ * it, else CANCELLED. The contribution at hand is given up, and from then on the buffers of
+ * gradients and the place of results are others; not options.result_into, registered memory, and
+ * muster_fd(). A worker that an operator has evicted, or that broke the protocol, does not return.
  */
 #ifndef MUSTER_MUSTER_H
 #define MUSTER_MUSTER_H
@@ -82,9 +78,8 @@ enum muster_owner { MUSTER_SERVERS_OWN, MUSTER_WORKERS_OWN };
 
 /* What became of a contribution. Every ticket gets exactly one verdict. */
 enum muster_verdict {
-	MUSTER_NONE,      /* this outcome has no verdict of a push */
-	/* In version `counted_in` for good, unless the job fails before it; or, where servers own, they
-	 * go on from a checkpoint before it (withdrawn). */
+	MUSTER_NONE, /* this outcome has no verdict of a push */
+	/* In version `counted_in` for good, unless the job fails before it, or is withdrawn. */
 	MUSTER_COUNTED,
 	MUSTER_LATE,      /* dropped: its step was committed without it */
 	MUSTER_STALE,     /* rejected as too old: compute the same samples again */
@@ -151,9 +146,7 @@ struct muster_options {
 	const struct muster_tensor *tensors;
 	uint32_t tensor_count;
 	uint32_t join_ms; /* how long muster_open() and muster_start() may take; 0: 60 s */
-	/* How long a wait of a call may take; 0: the job's patience + lease, and musterd
-	 * --server-patience. */
-	uint32_t wait_ms;
+	uint32_t wait_ms; /* how long a wait may take; 0: patience + lease + --server-patience */
 	/* result_type[elems], memory of the program's own that each result is written to; NULL: the
 	 * library has the place of results. See "Results in memory of the program's own" at
 	 * muster_wait(). */
@@ -249,8 +242,7 @@ struct muster_outcome {
 	/* result_type[elems], read only, valid until the next push without keep, pull or wait;
 	 * options.result_into, where that was set. NULL: workers own, version 0, and no worker
 	 * offered a start state; or finished, with a `version` below `newest`; or not fresh, of
-	 * another generation than the outcome before, where the server that was lost had begun to
-	 * write the next version over this one. */
+	 * another generation, where the lost server had begun to write over it. */
 	const void *result;
 	const struct muster_share
 		*set;     /* exactly who is in `version`, by rank; valid like result */
@@ -260,13 +252,11 @@ struct muster_outcome {
 	/* The newest version that this worker has heard of: `version`, or a later one, so that it
 	 * is behind by the difference. If finished: the job's last. */
 	uint64_t newest;
-	/* The generation of the servers that this outcome comes from, from 1. Another one than in
-	 * the outcome before: a server was lost, and the job has gone on. 0: the servers do not
-	 * count generations (musterd --server-patience is 0). */
+	/* Which generation of servers this comes from, from 1. Another one than in the outcome
+	 * before: a server was lost, and the job has gone on. 0: musterd --server-patience is 0. */
 	uint64_t generation;
-	/* Servers own, in the first outcome of another generation: so many of the versions that this
-	 * worker was given last are void, for the servers go on from a checkpoint of an earlier one,
-	 * `version`; with them all that was counted in later versions. Else 0. */
+	/* Servers own, in the first outcome of another generation: so many of the last versions are
+	 * void, with all that was counted in them, for the servers go on from a checkpoint. */
 	uint64_t withdrawn;
 };
 /* clang-format off */

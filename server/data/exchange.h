@@ -59,10 +59,10 @@ enum mst_notice_kind {
 	MST_NOTE_ADMITTED,   /* cookie, who, verdicts */
 	MST_NOTE_REFUSED,    /* cookie, error */
 	MST_NOTE_SEND_STATE, /* who is to send its start state */
-	MST_NOTE_STARTED, /* generation */
-	MST_NOTE_SAVES, /* the leader: a version is to be saved: kept, which is lent until this
+	MST_NOTE_STARTED,    /* generation */
+	MST_NOTE_SAVES,      /* the leader: a version is to be saved: kept, which is lent until this
 			   server's MST_EV_SAVED is sent */
-	MST_NOTE_SAVE,  /* saving: this server's part of that version, lent in the same way */
+	MST_NOTE_SAVE,       /* saving: this server's part of that version, lent in the same way */
 	/* lent: the average of a version, of this server's part; until this server's
 	 * MST_EV_RETURNED is sent */
 	MST_NOTE_LENT,

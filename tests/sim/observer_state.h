@@ -203,7 +203,7 @@ void obs_orders(const struct obs_worker *w, const struct muster_outcome *out);
 
 /* ---- returns.c ---- */
 
-/* Whose ticket it is: of this session of the worker; NULL: of none that is known. */
+/* The session of the worker that has the ticket; NULL: none that is known. */
 struct obs_session *obs_session_of(const struct obs_worker *w, uint64_t ticket);
 /* The next generation begins with this version. */
 void obs_returns_start(uint64_t version);

@@ -89,7 +89,7 @@ void mst_life_bound(struct mst_ledger *l)
 	}
 }
 
-/* Of a version that was made of nothing, or of nothing that is known here. */
+/* The version was made of nothing, or of nothing that is known here. */
 static void begin_record(struct mst_record *r)
 {
 	r->lr_scale = 1.0;

@@ -18,8 +18,8 @@ bool mst_returns_any(const struct mst_ledger *l)
 	return false;
 }
 
-/* Two generations of one number have begun apart. The id of the maker decides which comes first, so that the
- * order of ranks does not. */
+/* Two generations of one number have begun apart. The id of the maker decides which comes first, so
+ * that the order of ranks does not. */
 static bool is_newer(const struct mst_claimed *a, const struct mst_claimed *b)
 {
 	if (a->number != b->number)

@@ -33,7 +33,8 @@ static int judge(uint64_t number, enum muster_verdict verdict, uint64_t counted_
 
 static void counted(uint64_t version, uint32_t count, uint32_t window)
 {
-	mst_tickets_counted(&tickets, &(struct mst_tickets_part){ version, count, window, UINT64_MAX });
+	mst_tickets_counted(&tickets,
+			    &(struct mst_tickets_part){ version, count, window, UINT64_MAX });
 }
 
 /* The next verdict that is given out. */

@@ -15,19 +15,18 @@ static const struct mst_origins two_origins = {
 
 static void make_hello(void)
 {
-	wire_sent.hello = (struct mst_hello){
-		.job = "mnist",
-		.rank = -1,
-		.elems = 79510,
-		.type = MUSTER_BF16,
-		.result_type = MUSTER_F32,
-		.owner = 1,
-		.pid = 4711,
-		.comes_back = 1,
-		.table = { 6, 2, 99, 1, UINT64_MAX, 5 },
-		.origins = two_origins,
-		.returning = { "0123456789abcdef", 3, 55, 7, 5, 7040, 2 }
-	};
+	wire_sent.hello = (struct mst_hello){ .job = "mnist",
+					      .rank = -1,
+					      .elems = 79510,
+					      .type = MUSTER_BF16,
+					      .result_type = MUSTER_F32,
+					      .owner = 1,
+					      .pid = 4711,
+					      .comes_back = 1,
+					      .table = { 6, 2, 99, 1, UINT64_MAX, 5 },
+					      .origins = two_origins,
+					      .returning = { "0123456789abcdef", 3, 55, 7, 5, 7040,
+							     2 } };
 }
 
 static void make_parts(struct mst_claim_part *parts)

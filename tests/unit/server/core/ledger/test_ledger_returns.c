@@ -664,7 +664,7 @@ static CU_TestInfo cases[] = {
 	{ "all others take a state, or go", all_others_take_a_state_or_go },
 	{ "nobody is one behind if the maker of the version before is unknown",
 	  nobody_is_one_behind_if_the_maker_of_the_version_before_is_unknown },
-	{ "who has the first version of the run is one behind the next",
+	{ "who has the first version of the run is one before the next",
 	  who_has_the_first_version_of_the_run_is_one_behind_the_next },
 	{ "without a whole copy who is one behind takes a state, too",
 	  without_a_whole_copy_who_is_one_behind_takes_a_state_too },

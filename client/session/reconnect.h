@@ -5,8 +5,8 @@
  * the links, in its next wait. Between the two a session waits here that has been welcomed, and
  * whose heart beats.
  */
-#ifndef MST_CLIENT_SESSION_COMEBACK_H
-#define MST_CLIENT_SESSION_COMEBACK_H
+#ifndef MST_CLIENT_SESSION_RECONNECT_H
+#define MST_CLIENT_SESSION_RECONNECT_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,19 +14,19 @@
 #include "client/session/lineage.h"
 #include "client/session/session.h"
 
-enum mst_comeback_state {
-	MST_COMEBACK_NONE,     /* no session is lost, or the next one has been taken */
-	MST_COMEBACK_SEEKS,    /* a server is looked for */
-	MST_COMEBACK_WELCOMED, /* the next session is there */
-	MST_COMEBACK_OVER,     /* nobody is looked for any more */
+enum mst_reconnect_state {
+	MST_RECONNECT_NONE,     /* no session is lost, or the next one has been taken */
+	MST_RECONNECT_SEEKS,    /* a server is looked for */
+	MST_RECONNECT_WELCOMED, /* the next session is there */
+	MST_RECONNECT_OVER,     /* nobody is looked for any more */
 };
 
-struct mst_comeback {
+struct mst_reconnect {
 	struct mst_lineage *lineage;
 	_Atomic bool stop; /* the handle is being closed */
 
 	pthread_mutex_t lock; /* of all that follows */
-	enum mst_comeback_state state;
+	enum mst_reconnect_state state;
 	struct mst_client_session next; /* SEEKS: the thread's alone; WELCOMED: whole */
 	struct mst_reason why;          /* of the last try, or of the loss */
 	int error;                      /* OVER: what the program is told */
@@ -35,26 +35,26 @@ struct mst_comeback {
 };
 
 /* @first: the session that the handle has joined; what it was joined with is kept for the next. */
-void mst_comeback_init(struct mst_comeback *c, struct mst_lineage *lineage,
-		       const struct mst_client_session *first);
+void mst_reconnect_init(struct mst_reconnect *c, struct mst_lineage *lineage,
+			const struct mst_client_session *first);
 /* No thread uses it any more. Accepts zeroed memory. */
-void mst_comeback_fini(struct mst_comeback *c);
+void mst_reconnect_fini(struct mst_reconnect *c);
 /* In a child of fork(). */
-void mst_comeback_disown(struct mst_comeback *c);
+void mst_reconnect_disown(struct mst_reconnect *c);
 
-/* For the heartbeat's thread: the session of this connection has ended. Looks for another server, until
- * there is one, or patience is over. Blocks for that time, or until `stop` is set.
+/* For the heartbeat's thread: the session of this connection has ended. Looks for another server,
+ * until there is one, or patience is over. Blocks for that time, or until `stop` is set.
  * Return: the connection of the next session; NULL: there is none. */
-struct mst_control *mst_comeback_seek(void *comeback, struct mst_control *lost);
+struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost);
 
 /* The handle's thread: how far is it? OVER: @why gets the sentence. */
-enum mst_comeback_state mst_comeback_look(struct mst_comeback *c, struct mst_reason *why);
+enum mst_reconnect_state mst_reconnect_look(struct mst_reconnect *c, struct mst_reason *why);
 /* Takes the next session, whose heart goes on beating. Return: false: it has been lost again. */
-bool mst_comeback_take(struct mst_comeback *c, struct mst_client_session *out);
+bool mst_reconnect_take(struct mst_reconnect *c, struct mst_client_session *out);
 /* The session that was taken has begun: what is lost next has all the time again.
  * Return: how long it was lost. */
-uint64_t mst_comeback_settle(struct mst_comeback *c);
+uint64_t mst_reconnect_settle(struct mst_reconnect *c);
 /* How long it is lost, and how long it may be. */
-void mst_comeback_times(struct mst_comeback *c, uint64_t *lost_ns, uint64_t *left_ns);
+void mst_reconnect_times(struct mst_reconnect *c, uint64_t *lost_ns, uint64_t *left_ns);
 
 #endif

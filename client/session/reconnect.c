@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "client/session/comeback.h"
+#include "client/session/reconnect.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,8 +14,8 @@
 #define SPREAD_OF_WORKER_NS (MST_MS / 8)
 #define NAP_NS (20 * MST_MS) /* how often it is looked whether the handle is closed */
 
-void mst_comeback_init(struct mst_comeback *c, struct mst_lineage *lineage,
-		       const struct mst_client_session *first)
+void mst_reconnect_init(struct mst_reconnect *c, struct mst_lineage *lineage,
+			const struct mst_client_session *first)
 {
 	c->lineage = lineage;
 	pthread_mutex_init(&c->lock, NULL);
@@ -26,7 +26,7 @@ void mst_comeback_init(struct mst_comeback *c, struct mst_lineage *lineage,
 					       .unwanted = &c->stop };
 }
 
-void mst_comeback_fini(struct mst_comeback *c)
+void mst_reconnect_fini(struct mst_reconnect *c)
 {
 	if (c->lineage == NULL)
 		return;
@@ -35,7 +35,7 @@ void mst_comeback_fini(struct mst_comeback *c)
 	pthread_mutex_destroy(&c->lock);
 }
 
-void mst_comeback_disown(struct mst_comeback *c)
+void mst_reconnect_disown(struct mst_reconnect *c)
 {
 	if (c->next.control != NULL)
 		mst_control_disown(c->next.control);
@@ -43,12 +43,12 @@ void mst_comeback_disown(struct mst_comeback *c)
 
 /* ---- the heartbeat's thread ---- */
 
-static bool is_stopped(const struct mst_comeback *c)
+static bool is_stopped(const struct mst_reconnect *c)
 {
 	return atomic_load_explicit(&c->stop, memory_order_acquire);
 }
 
-static void nap(const struct mst_comeback *c, uint64_t ns)
+static void nap(const struct mst_reconnect *c, uint64_t ns)
 {
 	uint64_t deadline_ns = mst_deadline_ns(ns), left_ns;
 
@@ -57,12 +57,12 @@ static void nap(const struct mst_comeback *c, uint64_t ns)
 }
 
 /* From now on the old session gives no outcome any more. */
-static void begin(struct mst_comeback *c)
+static void begin(struct mst_reconnect *c)
 {
 	const struct mst_told *told = &c->last;
 	uint64_t now_ns = mst_now_ns();
 
-	if (c->state == MST_COMEBACK_WELCOMED) { /* nobody has taken it */
+	if (c->state == MST_RECONNECT_WELCOMED) { /* nobody has taken it */
 		mst_control_free(c->next.control);
 		c->next.control = NULL;
 	} else {
@@ -75,18 +75,18 @@ static void begin(struct mst_comeback *c)
 				      ? now_ns + told->welcome.server_patience_ns
 				      : MST_NEVER;
 	}
-	c->state = MST_COMEBACK_SEEKS;
+	c->state = MST_RECONNECT_SEEKS;
 	c->why = told->reason;
 }
 
-/* Errors that another try does not mend. */
+/* Errors that another try does not repair. */
 static bool is_final(int error)
 {
 	return error == -EINVAL || error == -EPROTO || error == -EACCES || error == -ESTALE ||
 	       error == -ESHUTDOWN || error == -EPERM;
 }
 
-static int try(struct mst_comeback *c)
+static int try(struct mst_reconnect *c)
 {
 	struct mst_client_session *s = &c->next;
 	uint64_t left_ns = mst_left_ns(c->until_ns);
@@ -103,7 +103,7 @@ static int try(struct mst_comeback *c)
 	return is_final(rc) && !again ? rc : -EAGAIN;
 }
 
-static void enter(struct mst_comeback *c, enum mst_comeback_state state, int error)
+static void enter(struct mst_reconnect *c, enum mst_reconnect_state state, int error)
 {
 	pthread_mutex_lock(&c->lock);
 	c->error = error;
@@ -117,16 +117,16 @@ static uint64_t drawn(struct mst_rand *rand, uint64_t at_most_ns)
 	return at_most_ns > 0 ? mst_rand_below(rand, at_most_ns) : 0;
 }
 
-static uint64_t first_spread(const struct mst_comeback *c)
+static uint64_t first_spread(const struct mst_reconnect *c)
 {
 	uint64_t ns = c->last.welcome.workers * SPREAD_OF_WORKER_NS;
 
 	return ns < SPREAD_NS ? ns : SPREAD_NS;
 }
 
-struct mst_control *mst_comeback_seek(void *comeback, struct mst_control *lost)
+struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost)
 {
-	struct mst_comeback *c = comeback;
+	struct mst_reconnect *c = reconnect;
 	struct mst_rand rand;
 	int rc = -EAGAIN;
 
@@ -144,36 +144,36 @@ struct mst_control *mst_comeback_seek(void *comeback, struct mst_control *lost)
 	if (is_stopped(c))
 		return NULL;
 	struct mst_control *next = c->next.control; /* once it is told, the other thread takes it */
-	enter(c, rc == 0 ? MST_COMEBACK_WELCOMED : MST_COMEBACK_OVER,
+	enter(c, rc == 0 ? MST_RECONNECT_WELCOMED : MST_RECONNECT_OVER,
 	      rc == -EAGAIN ? -ENOTCONN : rc);
 	return rc == 0 ? next : NULL;
 }
 
 /* ---- the handle's thread ---- */
 
-enum mst_comeback_state mst_comeback_look(struct mst_comeback *c, struct mst_reason *why)
+enum mst_reconnect_state mst_reconnect_look(struct mst_reconnect *c, struct mst_reason *why)
 {
 	pthread_mutex_lock(&c->lock);
-	enum mst_comeback_state state = c->state;
-	if (state == MST_COMEBACK_OVER)
+	enum mst_reconnect_state state = c->state;
+	if (state == MST_RECONNECT_OVER)
 		*why = c->why;
 	pthread_mutex_unlock(&c->lock);
 	return state;
 }
 
-bool mst_comeback_take(struct mst_comeback *c, struct mst_client_session *out)
+bool mst_reconnect_take(struct mst_reconnect *c, struct mst_client_session *out)
 {
 	pthread_mutex_lock(&c->lock);
-	bool there = c->state == MST_COMEBACK_WELCOMED;
+	bool there = c->state == MST_RECONNECT_WELCOMED;
 	if (there) {
 		mst_client_session_adopt(out, &c->next);
-		c->state = MST_COMEBACK_NONE;
+		c->state = MST_RECONNECT_NONE;
 	}
 	pthread_mutex_unlock(&c->lock);
 	return there;
 }
 
-uint64_t mst_comeback_settle(struct mst_comeback *c)
+uint64_t mst_reconnect_settle(struct mst_reconnect *c)
 {
 	pthread_mutex_lock(&c->lock);
 	uint64_t lost_ns = c->until_ns != 0 ? mst_now_ns() - c->lost_ns : 0;
@@ -182,7 +182,7 @@ uint64_t mst_comeback_settle(struct mst_comeback *c)
 	return lost_ns;
 }
 
-void mst_comeback_times(struct mst_comeback *c, uint64_t *lost_ns, uint64_t *left_ns)
+void mst_reconnect_times(struct mst_reconnect *c, uint64_t *lost_ns, uint64_t *left_ns)
 {
 	pthread_mutex_lock(&c->lock);
 	*lost_ns = c->until_ns != 0 ? mst_now_ns() - c->lost_ns : 0;
