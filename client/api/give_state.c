@@ -46,6 +46,8 @@ int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint6
 	mst_hint_publish(&m->hint);
 	if (rc != 0)
 		return rc;
+	mst_return_drop_copy(m);
+	(void)mst_lineage_outcome(&m->lineage, gift.version, m->worker.held.samples);
 	*state = gift.data;
 	*bytes = gift.bytes;
 	*version = gift.version;

@@ -171,6 +171,7 @@ int mst_handle_begin(struct muster *m)
 		return no_memory(m);
 	mst_lineage_init(&m->lineage, cfg.in_order);
 	mst_lineage_session(&m->lineage, &w->generation, w->incarnation);
+	m->returning.linked = true;
 	settle_in(m);
 	return 0;
 }
@@ -232,6 +233,17 @@ static void tell_joined(const struct muster *m)
 		passed[0] != '\0' ? "; " : "", passed);
 }
 
+/* From now on another server is looked for if this one is lost. */
+static int be_open(struct muster *m)
+{
+	atomic_store(&m->reconnect.may, true);
+	if (!mst_client_session_returns(&m->session) || !mst_control_lost(m->session.control))
+		return 0;
+	mst_control_look(m->session.control, &m->session.told);
+	return mst_reason_fail(&m->failure, m->session.told.error, "%s",
+			       m->session.told.reason.text);
+}
+
 int mst_handle_join(struct muster *m)
 {
 	uint64_t deadline_ns = mst_deadline_ns(m->settings.join_ns);
@@ -247,6 +259,8 @@ int mst_handle_join(struct muster *m)
 	if (rc == 0)
 		rc = mst_handle_begin(m);
 	m->session.passed = choice.passed;
+	if (rc == 0)
+		rc = be_open(m);
 	if (rc == 0)
 		tell_joined(m);
 	return rc;

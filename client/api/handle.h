@@ -37,6 +37,10 @@ struct mst_returning_handle {
 	uint64_t base, sent; /* the tickets before its first one, and its last */
 	uint64_t generation; /* its id */
 	uint32_t incarnation;
+	uint64_t number; /* of the generation of the last outcome; 0: there was none */
+	bool linked;     /* all links stand */
+	bool chooses;    /* a network did not work, and the next is tried: */
+	struct mst_network_choice choice;
 	uint64_t heard_until_ns; /* a link is lost: the leader's words are waited for; 0: not yet */
 };
 

@@ -114,31 +114,28 @@ static int check_outcome(struct muster *m, const struct muster_outcome *out, con
  * place, and was sound only if the session had not ended by then. Return: as muster_wait(). */
 static int give_outcome(struct muster *m, struct muster_outcome *out)
 {
+	struct mst_worker *w = &m->worker;
 	struct muster_outcome outcome;
 
-	if (!mst_lineage_outcome(&m->lineage, m->worker.held.version, m->worker.held.samples)) {
-		mst_worker_go_adrift(&m->worker);
+	if (mst_worker_is_fresh(w) && mst_contiguous_bring(&m->contiguous, &w->held)) {
+		int rc = mst_engine_update(&m->engine);
+		if (rc != 0 || mst_return_is_due(m))
+			return rc != 0 ? rc : MST_AGAIN;
+	}
+	if (!mst_lineage_outcome(&m->lineage, w->held.version, w->held.samples)) {
+		mst_worker_go_adrift(w);
 		return MST_AGAIN;
 	}
-	bool returned = m->worker.phase == MST_WORKER_STARTING;
-	uint64_t before = m->worker.given;
-	int more = mst_worker_take(&m->worker, &outcome);
+	bool returned = w->phase == MST_WORKER_STARTING;
+	uint64_t before = w->given;
+	int more = mst_worker_take(w, &outcome);
 
-	if (outcome.fresh) {
-		m->contiguous.kept = NULL;
-		mst_result_copy_drop(&m->snapshot);
-	}
-	if (outcome.fresh && mst_contiguous_bring(&m->contiguous, &m->worker.held)) {
-		int rc = mst_engine_update(&m->engine);
-		if (rc != 0)
-			return rc;
-	}
-	outcome.result = mst_contiguous_result(&m->contiguous, &m->worker.held);
+	if (outcome.fresh)
+		mst_return_drop_copy(m);
+	outcome.result = mst_contiguous_result(&m->contiguous, &w->held);
 	if (returned)
-		mst_return_done(m);
+		mst_return_done(m, before, &outcome);
 	outcome.generation = m->session.welcome.generation.number;
-	if (returned && before != MST_VERSION_NONE && before > outcome.version)
-		outcome.withdrawn = before - outcome.version;
 	mst_sized_write(&sized_outcome, &outcome, out);
 	mst_hint_publish(&m->hint);
 	return more;
@@ -520,7 +517,8 @@ static int await_outcome(struct muster *m)
 			return rc;
 		if (slept == -ETIMEDOUT)
 			return time_is_over(m);
-		rc = mst_starting_serve(&m->starting, NULL);
+		if (m->worker.phase == MST_WORKER_STARTING)
+			rc = mst_starting_serve(&m->starting, NULL);
 		if (rc != 0)
 			return rc;
 		rc = mst_engine_watch(&m->engine, &watch);
@@ -552,7 +550,8 @@ static int look_for_outcome(struct muster *m)
 	}
 	if (rc != 0 || misses == 0)
 		return rc;
-	rc = mst_starting_serve(&m->starting, NULL);
+	if (m->worker.phase == MST_WORKER_STARTING)
+		rc = mst_starting_serve(&m->starting, NULL);
 	if (rc == 0 && mst_worker_wait_asks(&m->worker, &ask))
 		rc = mst_outbound_ask(&m->outbound, &ask);
 	if (rc == 0)

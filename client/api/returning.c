@@ -7,6 +7,8 @@
 
 #include "common/base/log.h"
 
+/* A server that stands still holds up a call no longer than this. */
+#define LINK_NS (10 * MST_SECOND)
 /* While there is no net to sleep on. */
 #define NAP_NS (5 * MST_MS)
 
@@ -37,10 +39,12 @@ static int miss_end(struct muster *m)
 	return mst_engine_missed_end(&m->engine);
 }
 
+static void close_links(struct muster *m);
+
 /* It cannot be put in the place of the last: it is lost again. */
 static int lose_again(struct muster *m)
 {
-	mst_worker_go_adrift(&m->worker);
+	close_links(m);
 	mst_control_give_up(m->session.control, m->failure.text);
 	mst_heartbeat_ring(m->session.heartbeat);
 	return -EAGAIN;
@@ -73,7 +77,8 @@ static void keep_result(struct muster *m)
 {
 	const struct mst_worker *w = &m->worker;
 
-	if (w->held.version == w->given && w->given != MST_VERSION_NONE && !w->held.earlier)
+	if (m->returning.linked && w->held.version == w->given && w->given != MST_VERSION_NONE &&
+	    !w->held.earlier)
 		mst_result_copy_take(&m->snapshot, &m->contiguous, &w->held);
 	m->contiguous.kept = m->snapshot.data;
 }
@@ -85,7 +90,11 @@ static void close_links(struct muster *m)
 	mst_sources_let_go(&m->sources);
 	mst_links_free(&m->links, false);
 	mst_contiguous_unmap(&m->contiguous);
+	mst_process_hold(); /* a child must not find a net that is being closed */
 	mst_links_close(&m->links);
+	mst_process_release();
+	mst_worker_unlink(&m->worker);
+	m->returning.linked = false;
 }
 
 static void remember(struct muster *m)
@@ -99,6 +108,29 @@ static void remember(struct muster *m)
 	r->sent = m->worker.base + m->worker.headers;
 	r->incarnation = m->session.job.incarnation;
 	r->generation = m->lineage.of.id;
+}
+
+/* The program reads its version in the memory of a server that has ended its session. Has the
+ * server begun to write there? Then what the program has read is void, as with any session that
+ * ends. */
+static bool is_read_torn(const struct muster *m)
+{
+	const struct mst_worker *w = &m->worker;
+
+	return m->returning.linked && m->links.marked && w->ask == MST_ASK_NONE &&
+	       w->held.where == MST_WHERE_IN_PLACE && !w->held.earlier &&
+	       w->held.version == w->given && !mst_contiguous_whole(&m->contiguous, &w->held);
+}
+
+static int read_torn(struct muster *m)
+{
+	mst_engine_fail(&m->engine, -ENOTCONN);
+	return mst_reason_fail(
+		&m->failure, -ENOTCONN,
+		"rank %" PRIu32 " in job \"%s\": its session had ended while it read "
+		"version %" PRIu64 ", and the server has written over that: what was "
+		"applied since the last outcome is void",
+		m->session.job.rank, m->session.job.name, m->worker.given);
 }
 
 static void forget_calls(struct muster *m)
@@ -116,19 +148,26 @@ static void forget_calls(struct muster *m)
 
 static int link_again(struct muster *m)
 {
-	struct mst_network_choice choice;
-	uint64_t deadline_ns = mst_deadline_ns(m->settings.join_ns);
+	struct mst_network_choice *choice = &m->returning.choice;
+	uint64_t most_ns = m->settings.join_ns < LINK_NS ? m->settings.join_ns : LINK_NS;
+	uint64_t deadline_ns = mst_deadline_ns(most_ns);
 
-	mst_network_choice_init(&choice, &m->settings.networks);
+	if (!m->returning.chooses)
+		mst_network_choice_init(choice, &m->settings.networks);
+	m->returning.chooses = true;
 	struct mst_links_cfg cfg = { .settings = &m->settings,
 				     .welcome = &m->session.welcome,
-				     .choice = &choice,
+				     .choice = choice,
 				     .deadline_ns = deadline_ns,
 				     .unwanted = mst_handle_is_unwanted,
 				     .ctx = &m->session };
 	int rc = mst_links_open(&m->links, &cfg);
 	if (rc == 0)
 		rc = mst_links_dial(&m->links, &cfg);
+	/* The next try is over another network, if there is one. */
+	if (rc != 0 && (m->links.transport == NULL ||
+			!mst_network_choice_pass(choice, m->links.transport, m->failure.text)))
+		m->returning.chooses = false;
 	if (rc == 0)
 		rc = mst_sources_renew(&m->sources);
 	return rc;
@@ -153,19 +192,26 @@ static void tell_again(struct muster *m)
 
 static int swap(struct muster *m)
 {
+	mst_return_settle(m); /* by what has been heard of the session that is lost */
+	if (is_read_torn(m))
+		return read_torn(m);
 	keep_result(m);
 	remember(m);
 	close_links(m);
-	if (!mst_reconnect_take(&m->reconnect, &m->session))
+	mst_process_hold();
+	bool there = mst_reconnect_take(&m->reconnect, &m->session);
+	mst_process_release();
+	if (!there)
 		return -EAGAIN;
 	forget_calls(m);
-	mst_lineage_session(&m->lineage, &m->session.welcome.generation,
-			    m->session.job.incarnation);
 	int rc = link_again(m);
 	if (rc == 0)
 		rc = mst_handle_go_on(m);
 	if (rc != 0)
 		return lose_again(m);
+	m->returning.linked = true;
+	m->returning.chooses = false;
+	mst_return_settle(m); /* the welcome may have the verdicts, which START has forgotten */
 	mst_starting_again(&m->starting, &m->lineage, m->snapshot.data);
 	tell_again(m);
 	return 0;
@@ -220,7 +266,7 @@ int mst_return_await(struct muster *m, uint64_t deadline_ns)
 	int slept = 0;
 
 	for (;;) {
-		int rc = m->links.net != NULL ? mst_engine_take(&m->engine) : 0;
+		int rc = mst_engine_take(&m->engine);
 		if (rc == 0)
 			rc = mst_return_step(m);
 		if (rc != -EAGAIN)
@@ -258,8 +304,7 @@ static void judge_by_sets(struct muster *m)
 {
 	const struct mst_begins *b = &m->session.told.begins;
 
-	if (m->session.job.owner == MUSTER_WORKERS_OWN)
-		mst_tickets_withdraw(&m->worker.tickets, b->generation.began);
+	mst_tickets_withdraw(&m->worker.tickets, b->generation.began);
 	for (uint32_t i = 0; i < b->counted.count; i++) {
 		const struct mst_counted_row *row = &b->counted.row[i];
 		struct mst_tickets_part part = { .version = row->version,
@@ -275,8 +320,15 @@ void mst_return_settle(struct muster *m)
 {
 	struct mst_client_session *s = &m->session;
 
-	if (!mst_client_session_has_begun(s) || !mst_client_session_returns(s))
+	if (!mst_client_session_returns(s))
 		return;
+	if (!mst_client_session_has_begun(s)) {
+		if (s->told.finished && m->returning.unsettled) { /* nobody tells any more */
+			m->returning.unsettled = false;
+			mst_tickets_cancel_rest(&m->worker.tickets);
+		}
+		return;
+	}
 	if (s->told.begun)
 		s->welcome.generation = s->told.begins.generation;
 	mst_lineage_begins(&m->lineage, &s->welcome.generation);
@@ -290,9 +342,25 @@ void mst_return_settle(struct muster *m)
 	mst_tickets_cancel_rest(&m->worker.tickets);
 }
 
-void mst_return_done(struct muster *m)
+void mst_return_drop_copy(struct muster *m)
 {
+	if (m->snapshot.data == NULL)
+		return;
+	m->contiguous.kept = NULL;
+	m->starting.brings = NULL;
+	mst_result_copy_drop(&m->snapshot);
+}
+
+void mst_return_done(struct muster *m, uint64_t before, struct muster_outcome *out)
+{
+	const struct mst_generation *g = &m->session.welcome.generation;
 	uint64_t lost_ns = mst_reconnect_settle(&m->reconnect);
+	bool another = m->returning.number != 0 && g->number != m->returning.number;
+
+	if (another && m->session.job.owner == MUSTER_SERVERS_OWN && before != MST_VERSION_NONE &&
+	    before > g->began)
+		out->withdrawn = before - g->began;
+	m->returning.number = g->number;
 
 	if (lost_ns != 0)
 		mst_info("rank %" PRIu32 " has come back to job \"%s\" of %s with version %" PRIu64

@@ -24,7 +24,10 @@ int mst_return_await(struct muster *m, uint64_t deadline_ns);
 /* The next session is there, and it is known which generation it is of: what was pushed in the last
  * gets its verdicts. Does nothing if they have been given. */
 void mst_return_settle(struct muster *m);
-/* The first outcome of the next session is given. */
-void mst_return_done(struct muster *m);
+/* The first outcome of a session is given. @before: the version of the one before it, which an
+ * earlier session gave; MST_VERSION_NONE: none. */
+void mst_return_done(struct muster *m, uint64_t before, struct muster_outcome *out);
+/* Another version is given, or has been taken: nobody reads the copy of the last any more. */
+void mst_return_drop_copy(struct muster *m);
 
 #endif

@@ -301,7 +301,8 @@ int mst_worker_ended(struct mst_worker *w, uint64_t last)
 	if (w->held.version != MST_VERSION_NONE && last < w->held.version && !w->returned)
 		return -EPROTO;
 	w->last = last;
-	mst_tickets_cancel_rest(&w->tickets);
+	if (!w->returned) /* else what was pushed in the session before has still to be judged */
+		mst_tickets_cancel_rest(&w->tickets);
 	return 0;
 }
 

@@ -86,7 +86,7 @@ static void give_version(struct mst_worker *w, struct muster_outcome *out)
 {
 	out->version = w->held.version;
 	out->newest = w->held.newest > out->version ? w->held.newest : out->version;
-	out->fresh = w->given != w->held.version || w->afresh;
+	out->fresh = mst_worker_is_fresh(w);
 	out->set = w->held.share;
 	out->set_len = w->held.share_count;
 	out->weight = w->held.weight;

@@ -29,6 +29,16 @@ static void hold_given(struct mst_worker *w)
 	w->held.earlier = true;
 }
 
+void mst_worker_unlink(struct mst_worker *w)
+{
+	w->abandoned |= w->filling >= 0;
+	mst_worker_stop_filling(w, MST_GRANT_FREE);
+	hold_given(w);
+	for (uint32_t i = 0; i < MST_SLOTS_MAX; i++)
+		w->slot[i].state = MST_GRANT_SPENT;
+	w->adrift = true;
+}
+
 static void begin_session(struct mst_worker *w)
 {
 	for (uint32_t i = 0; i < MST_SLOTS_MAX; i++)

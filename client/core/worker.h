@@ -140,6 +140,9 @@ void mst_worker_fini(struct mst_worker *w); /* of a zeroed struct too */
 /* The session is lost, and the worker may come back: from now on nothing is sent, and nothing that
  * still arrives is looked at. Not after its end. */
 void mst_worker_go_adrift(struct mst_worker *w);
+/* Its links have been freed, and there may be no others for a while: nothing can be filled, and the
+ * version of its last outcome lies nowhere. */
+void mst_worker_unlink(struct mst_worker *w);
 /* Another session, with a vector of the same length, takes the place of the one that is lost, whose
  * links have been freed. The worker is JOINED again, with all slots granted, and has the version of
  * its last outcome; its place is NOWHERE, for no link has it. What was being filled is given up,
@@ -262,6 +265,12 @@ bool mst_worker_awaits(const struct mst_worker *w);
 
 /* Must a wait ask now? True: *ask is to be sent. */
 bool mst_worker_wait_asks(struct mst_worker *w, struct mst_lane_ask *ask);
+
+/* Will the next outcome bring another version than the last? */
+static inline bool mst_worker_is_fresh(const struct mst_worker *w)
+{
+	return w->given != w->held.version || w->afresh;
+}
 
 /* The next outcome, ready as mst_worker_misses() says; `result`, `generation` and `size` are left
  * to the shell. 1: more are ready. In OVER: the last one again. */

@@ -362,7 +362,7 @@ static void flush(struct mst_control *c)
 static int queue(struct mst_control *c, const struct mst_message *msg)
 {
 	bool large = msg->kind == MST_MSG_STATE || msg->kind == MST_MSG_TENSORS ||
-		     msg->kind == MST_MSG_GIVE;
+		     msg->kind == MST_MSG_GIVE || msg->kind == MST_MSG_SET;
 	size_t kept_free = large ? SMALL_BYTES : 0;
 	size_t room = sizeof(c->out) - c->out_have;
 

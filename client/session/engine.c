@@ -15,6 +15,8 @@
 /* Sometimes the control connection is closed first. This is how long a call waits for the links. */
 #define LINK_WORDS_NS (100 * MST_MS)
 #define EVENTS 16
+/* How long a sleep is while there is no net to sleep on. */
+#define NO_NET_NAP_NS (5 * MST_MS)
 
 /* ---- what muster_check() reads ---- */
 
@@ -118,7 +120,7 @@ int mst_engine_take(struct mst_engine *e)
 	 * read before the look that finds whether the session had ended. Pairs with the fence that
 	 * the server's put of the session word makes before its buffers change. */
 	atomic_thread_fence(memory_order_acquire);
-	bool any = take_links(e) || news;
+	bool any = (e->links->net != NULL && take_links(e)) || news;
 
 	notice_end(e);
 	bool failed = e->worker->phase == MST_WORKER_FAILED;
@@ -138,6 +140,10 @@ int mst_engine_sleep(struct mst_engine *e, uint64_t deadline_ns)
 	uint64_t nap_ns = e->session->welcome.lease_ns / LOOKS_PER_LEASE;
 	if (nap_ns > NAP_NS)
 		nap_ns = NAP_NS;
+	if (e->links->net == NULL) { /* between two sessions */
+		mst_sleep_ns(left_ns < NO_NET_NAP_NS ? left_ns : NO_NET_NAP_NS);
+		return 0;
+	}
 	return e->links->transport->wait(e->links->net, left_ns < nap_ns ? left_ns : nap_ns);
 }
 

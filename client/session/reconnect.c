@@ -63,8 +63,9 @@ static void begin(struct mst_reconnect *c)
 	uint64_t now_ns = mst_now_ns();
 
 	if (c->state == MST_RECONNECT_WELCOMED) { /* nobody has taken it */
-		mst_control_free(c->next.control);
+		struct mst_control *old = c->next.control;
 		c->next.control = NULL;
+		mst_control_free(old);
 	} else {
 		(void)mst_lineage_claim(c->lineage, &c->next.returning);
 		c->next.rank = (int32_t)told->welcome.rank;
@@ -98,8 +99,9 @@ static int try(struct mst_reconnect *c)
 		return 0;
 	}
 	bool again = s->told.again;
-	mst_control_free(s->control);
+	struct mst_control *old = s->control;
 	s->control = NULL;
+	mst_control_free(old);
 	return is_final(rc) && !again ? rc : -EAGAIN;
 }
 
@@ -131,7 +133,8 @@ struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost
 	int rc = -EAGAIN;
 
 	mst_control_peek(lost, &c->last);
-	if (is_stopped(c) || !c->last.again || c->last.welcome.server_patience_ns == 0)
+	if (is_stopped(c) || !atomic_load(&c->may) || !c->last.again ||
+	    c->last.welcome.server_patience_ns == 0)
 		return NULL;
 	pthread_mutex_lock(&c->lock);
 	begin(c);
@@ -167,6 +170,7 @@ bool mst_reconnect_take(struct mst_reconnect *c, struct mst_client_session *out)
 	bool there = c->state == MST_RECONNECT_WELCOMED;
 	if (there) {
 		mst_client_session_adopt(out, &c->next);
+		mst_lineage_session(c->lineage, &out->welcome.generation, out->job.incarnation);
 		c->state = MST_RECONNECT_NONE;
 	}
 	pthread_mutex_unlock(&c->lock);

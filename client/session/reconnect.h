@@ -24,6 +24,7 @@ enum mst_reconnect_state {
 struct mst_reconnect {
 	struct mst_lineage *lineage;
 	_Atomic bool stop; /* the handle is being closed */
+	_Atomic bool may;  /* the handle is open: before that nobody is looked for */
 
 	pthread_mutex_t lock; /* of all that follows */
 	enum mst_reconnect_state state;

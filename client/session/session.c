@@ -152,6 +152,15 @@ static void wake(void *ctx)
 	mst_wakeup_ring(ctx);
 }
 
+/* A child of fork() finds it whole, or none. */
+static void drop_control(struct mst_client_session *s)
+{
+	struct mst_control *old = s->control;
+
+	s->control = NULL;
+	mst_control_free(old);
+}
+
 static int use_stream(struct mst_client_session *s, struct mst_stream *stream)
 {
 	struct mst_control_cfg cfg = { .ops = s->stream,
@@ -189,14 +198,13 @@ static int reopen_control(struct mst_client_session *s, uint64_t deadline_ns)
 	/* Over TLS a server that is there turns callers away while it has too many. */
 	while ((rc = s->stream->connect(s->settings->server, most_ns, &proof, &stream)) ==
 		       -ECONNRESET &&
-	       (left_ns = mst_left_ns(deadline_ns)) > 0) {
+	       (left_ns = mst_left_ns(deadline_ns)) > 0 && !is_unwanted(s)) {
 		mst_sleep_ns(RETRY_NS);
 		most_ns = left_ns < most_ns ? left_ns : most_ns;
 	}
 	if (rc != 0)
 		return rc;
-	mst_control_free(s->control);
-	s->control = NULL;
+	drop_control(s);
 	return use_stream(s, stream);
 }
 
@@ -319,6 +327,8 @@ static bool is_to_ask_again(const struct mst_client_session *s, int unheard, int
 {
 	uint64_t left_ns = mst_left_ns(deadline_ns);
 
+	if (is_unwanted(s))
+		return false;
 	if (rc == -EBUSY)
 		mst_sleep_ns(left_ns < BUSY_NS ? left_ns : BUSY_NS);
 	else if (s->told.unheard && unheard < HELLOS_MAX)
@@ -332,8 +342,7 @@ static bool is_to_ask_again(const struct mst_client_session *s, int unheard, int
 static int wait_for_next(struct mst_client_session *s, uint64_t deadline_ns)
 {
 	mst_sleep_ns(RETRY_NS);
-	mst_control_free(s->control);
-	s->control = NULL;
+	drop_control(s);
 	s->told = (struct mst_told){ 0 };
 	return open_control(s, deadline_ns);
 }
@@ -494,9 +503,11 @@ void mst_client_session_adopt(struct mst_client_session *s, struct mst_client_se
 {
 	struct muster_job first = s->job;
 
-	mst_control_free(s->control);
+	struct mst_control *old = s->control;
+
 	s->control = next->control;
 	next->control = NULL;
+	mst_control_free(old);
 	s->told = next->told;
 	s->table_sent = next->table_sent;
 	s->welcome = next->welcome;

@@ -451,7 +451,7 @@ int muster_pull(struct muster *m);
  * there, the one of muster_start() too, and is read there alone. Over RDMA the servers write it
  * there: nothing is copied, and the memory is pinned, as by muster_register(). Over shared memory
  * it is copied there once before this call, or muster_start(), returns 0 or 1. If the outcome is
- * not fresh, nothing is written, and the memory has what it had.
+ * not fresh, the memory has what it had; where another generation has begun, that is undefined.
  * The memory is the library's, with undefined contents, from an ask until its outcome: from a push
  * without keep, a pull, muster_start() or this call until this call or muster_start() returns 0 or
  * 1, however often it returns -ETIMEDOUT or -EINTR before. From then until the next ask it is the

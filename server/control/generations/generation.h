@@ -37,7 +37,8 @@ static inline bool mst_hello_returns(const struct mst_hello *hello)
 /* May the worker of this hello join? Before the start the first worker that comes back says which
  * run it is.
  * @why: a sentence.
- * Return: 0; -EINVAL: it comes from another run, or generations are not counted here; MST_AGAIN: it
+ * Return: 0; -EINVAL: it comes from another run (-EBUSY before the start, which is tried again), or
+ * generations are not counted here; MST_AGAIN: it
  * comes from a later generation; -EPROTO: there is no such claim. */
 int mst_generation_check(struct mst_job_generation *g, const struct mst_hello *hello,
 			 const struct mst_server_options *o, struct mst_reason *why);

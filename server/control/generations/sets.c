@@ -18,8 +18,9 @@ void mst_job_sets_forget(struct mst_job_sets *s)
 
 static bool make_room(struct mst_job_sets *s, uint32_t workers, uint32_t history)
 {
-	if (s->counted != NULL)
+	if (s->counted != NULL && s->share != NULL)
 		return true;
+	mst_job_sets_fini(s);
 	s->workers = workers;
 	s->max = history < MST_COUNTED_MAX ? history + 1 : MST_COUNTED_MAX;
 	s->counted = calloc((size_t)s->max * workers, sizeof(*s->counted));

@@ -109,7 +109,8 @@ int mst_start_sender_state(struct mst_start_state *s, struct mst_conn *c,
 	uint64_t size = mst_type_bytes(j->plan.vector.result_type);
 	uint64_t total = total_of(j, c);
 
-	if (!c->sends_state || piece->offset != c->state_received || piece->total != total ||
+	if (!c->sends_state || j->state != MST_JOB_GATHERING ||
+	    piece->offset != c->state_received || piece->total != total ||
 	    piece->length % size != 0 || lacks_tensors(j, c))
 		return mst_reason_fail(
 			why, -EPROTO,
@@ -145,7 +146,8 @@ int mst_start_sender_set(struct mst_start_state *s, struct mst_conn *c,
 	struct mst_job *j = &s->followers->base->job;
 	const char *wrong = "broke the protocol: a set of a version that nobody asked for";
 
-	if (c->sends_state && c->claimed.number > 0 && c->state_received == 0)
+	if (c->sends_state && j->state == MST_JOB_GATHERING && c->claimed.number > 0 &&
+	    c->state_received == 0)
 		wrong = mst_job_sets_take(&j->sets, piece, j->o->workers, j->o->history);
 	return wrong != NULL ? mst_reason_fail(why, -EPROTO, "%s", wrong) : 0;
 }

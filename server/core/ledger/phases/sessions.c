@@ -21,7 +21,10 @@ static bool is_taken(const struct mst_ledger *l, const struct mst_ledger_event *
 
 	if (m->state == MST_MEMBER_ABSENT)
 		return false;
-	return ev->join.claimed.number == 0 || (m->incarnation > ev->join.incarnation && !newcomer);
+	bool itself = l->phase == MST_PHASE_GATHERING ? m->incarnation <= ev->join.incarnation
+						      : m->incarnation == ev->join.incarnation;
+
+	return ev->join.claimed.number == 0 || (!itself && !newcomer);
 }
 
 static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *ev, uint32_t *rank)
@@ -30,7 +33,9 @@ static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *e
 	uint32_t buffer;
 
 	if (l->phase == MST_PHASE_ENDED || l->end_due)
-		return -ESHUTDOWN;
+		return mst_finish_word(l->end_why, l->cfg.generation_id != 0) == MST_AGAIN
+			       ? MST_AGAIN
+			       : -ESHUTDOWN;
 	if (l->phase == MST_PHASE_RUNNING && l->cfg.owner == MUSTER_WORKERS_OWN &&
 	    !ev->join.comes_back && !mst_returns_is_on_line(l, &ev->join.claimed) &&
 	    !mst_store_find(&l->store, l->store.first, &buffer))
@@ -170,13 +175,15 @@ static void tell_to_send(struct mst_ledger *l, struct mst_member *m, uint64_t ve
  * have is sent by one of them. */
 static void start_again(struct mst_ledger *l)
 {
+	if (somebody_sends(l)) /* who sends it may be the only one that needs nothing */
+		return;
 	struct mst_claimed newest = mst_returns_newest(l);
 	struct mst_member *donor = mst_returns_donor(l, &newest);
 	bool has = l->has_brought && mst_claimed_same(&l->brought, &newest);
 
 	if (donor == NULL || has) {
 		l->begins = true;
-	} else if (!somebody_sends(l)) {
+	} else {
 		l->has_brought = l->has_start_state = false; /* what came before is written over */
 		l->brought = newest;
 		tell_to_send(l, donor, newest.version);

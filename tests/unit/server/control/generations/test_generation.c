@@ -82,7 +82,7 @@ static void first_claim_says_which_run_it_is(void)
 	CU_ASSERT_STRING_EQUAL(now.now.run, RUN);
 	CU_ASSERT_EQUAL(check(), 0);
 	claim(OTHER, 9, 100);
-	CU_ASSERT_EQUAL(check(), -EINVAL);
+	CU_ASSERT_EQUAL(check(), -EBUSY);
 	CU_ASSERT(says("rank 3") && says("version 100") && says(OTHER) && says(RUN) &&
 		  says("\"test\""));
 	CU_ASSERT_STRING_EQUAL(now.now.run, RUN);
