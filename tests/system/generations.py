@@ -291,17 +291,19 @@ def asked_all_the_time(a):
     killed(a, 6, 200, *SMALL, "check=1")
 
 
-def same_everywhere(job, commits):
-    """All ranks that have a version have the same of it."""
+def same_everywhere(job, commits, quorum):
+    """All ranks that have a version have the same of it. Who the last steps did not wait for may
+    end with an earlier one."""
     digests = {}
     for rank in range(WORKERS):
-        for _, version, digest in job.lines(rank, "version") + job.lines(rank, "took"):
+        had = [words for kind in ("version", "took", "end") for words in job.lines(rank, kind)]
+        for _, version, digest in (words[:3] for words in had):
             digests.setdefault(version, set()).add(digest)
     differ = {v: d for v, d in digests.items() if len(d) > 1}
     must(not differ, f"ranks differ at versions {differ}")
-    ends = {tuple(job.lines(rank, "end")[-1][1:3]) for rank in range(WORKERS)}
-    must(len(ends) == 1 and next(iter(ends))[0] == str(commits),
-         f"ranks end apart, {ends}: {job.said()}")
+    ends = [int(job.lines(rank, "end")[-1][1]) for rank in range(WORKERS)]
+    must(ends.count(commits) >= quorum and max(ends) == commits,
+         f"ranks end at {ends}: {job.said()}")
 
 
 def under_a_quorum(a):
@@ -311,7 +313,7 @@ def under_a_quorum(a):
         job.join_all("comes_back=1", *SMALL)
         at_random(job, 36, 10, 8, lambda _: job.kill_server())
         ends = job.ended()
-        same_everywhere(job, commits)
+        same_everywhere(job, commits, 2)
         job.is_over()
         print("all ranks are equal:", *(" ".join(end[1:]) for end in ends))
 
@@ -341,7 +343,7 @@ def server_and_worker_are_killed(a):
         job.kill_server()
         job.join(1, *words)
         job.ended()
-        same_everywhere(job, commits)
+        same_everywhere(job, commits, WORKERS)
         check("the new process has taken a state", job.lines(1, "took", process=2))
         check("and contributes", figures(job.lines(1, "end")[0])["counted"] > 0)
         job.is_over()
