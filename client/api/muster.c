@@ -126,6 +126,8 @@ static int give_outcome(struct muster *m, struct muster_outcome *out)
 		mst_worker_go_adrift(w);
 		return MST_AGAIN;
 	}
+	if (w->held.version != w->given)
+		m->lineage.stateless = w->held.where == MST_WHERE_NOWHERE && !w->incomplete;
 	bool returned = w->phase == MST_WORKER_STARTING;
 	uint64_t before = w->given;
 	int more = mst_worker_take(w, &outcome);

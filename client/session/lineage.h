@@ -20,6 +20,9 @@ struct mst_lineage {
 	struct mst_generation of; /* of the session; number 0: it has not begun, or none counts */
 	bool in_order;            /* workers own: each version is the one after the last */
 	uint32_t incarnation;     /* of the last session */
+	/* The handle's thread: the last outcome was of the first version of the run, with which no
+	 * state came: each worker had its own. */
+	bool stateless;
 	/* The last outcome and the one before: the word says which is which. */
 	struct mst_returning mark[2];
 	_Atomic uint64_t word;

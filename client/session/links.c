@@ -117,12 +117,19 @@ static int no_link(struct mst_links *l, const struct mst_part *p, const char *ad
 			       l->rank, name, address, l->transport->scheme, cause(error, why));
 }
 
+/* May the next servers ask for a version, for a worker that takes no state? The program may write
+ * to its own memory, so what it reads there is a copy. */
+static bool keeps_results(const struct mst_links *l, const struct mst_settings *s)
+{
+	return l->marked && !s->comes_back;
+}
+
 /* What peers map they do not write elsewhere: over such a transport results are copied. */
 static int register_result(struct mst_links *l, const struct mst_settings *s)
 {
 	struct mst_reason why;
 
-	if (s->result_into == NULL || l->transport->maps)
+	if (s->result_into == NULL || l->transport->maps || keeps_results(l, s))
 		return 0;
 	int rc = mst_region_register_target(&l->net->domain, s->result_into,
 					    mst_settings_result_bytes(s), &l->result_into, &why);
@@ -196,12 +203,11 @@ static int check_link(struct mst_links *l, const struct mst_part *p, uint32_t bu
 
 int mst_links_dial(struct mst_links *l, const struct mst_links_cfg *cfg)
 {
-	int rc = register_result(l, cfg->settings);
-
 	l->rank = cfg->welcome->rank;
 	l->count = cfg->welcome->server_count;
 	l->first = l->rank % l->count;
 	l->marked = mst_lane_marks(cfg->welcome->owner, cfg->welcome->server_patience_ns);
+	int rc = register_result(l, cfg->settings);
 	for (uint32_t k = 0; k < l->count; k++) {
 		l->part[k].number = k;
 		lay_out(l, &l->part[k], cfg);

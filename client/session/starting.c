@@ -15,7 +15,7 @@ static uint64_t state_bytes(const struct mst_starting *s)
 	return job->elems * mst_type_size(job->result_type);
 }
 
-static void say_start(struct mst_starting *s, struct mst_message *msg, bool offers)
+static void say_start(struct mst_starting *s, struct mst_message *msg, enum mst_offer offers)
 {
 	msg->kind = MST_MSG_START;
 	msg->start.offers = offers;
@@ -186,6 +186,13 @@ int mst_starting_serve(struct mst_starting *s, const void *own)
 	return rc;
 }
 
+static enum mst_offer offer_again(const struct mst_lineage *lineage, const void *brings)
+{
+	if (lineage->stateless)
+		return MST_OFFER_STATELESS;
+	return brings != NULL ? MST_OFFER_STATE : MST_OFFER_NOTHING;
+}
+
 void mst_starting_again(struct mst_starting *s, const struct mst_lineage *lineage,
 			const void *brings)
 {
@@ -197,7 +204,7 @@ void mst_starting_again(struct mst_starting *s, const struct mst_lineage *lineag
 	s->share = s->tensors_sent = 0;
 	s->ended = false;
 	if (msg != NULL && mst_worker_has_begun(s->worker))
-		say_start(s, msg, brings != NULL);
+		say_start(s, msg, offer_again(lineage, brings));
 	free(msg);
 }
 
@@ -259,7 +266,7 @@ int mst_starting_run(struct mst_starting *s, const void *own)
 	if (msg == NULL)
 		return mst_reason_fail(s->failure, -ENOMEM, "no memory for a message");
 	if (s->worker->phase == MST_WORKER_JOINED)
-		say_start(s, msg, own != NULL);
+		say_start(s, msg, own != NULL ? MST_OFFER_STATE : MST_OFFER_NOTHING);
 	rc = await_start(s, own);
 	free(msg);
 	return rc;

@@ -301,8 +301,17 @@ struct mst_begins {
 };
 
 /* A start state that a worker may offer. */
+/* What a worker offers that says START. */
+enum mst_offer {
+	MST_OFFER_NOTHING,
+	MST_OFFER_STATE, /* a start state, or a whole copy of the version that it claims */
+	/* It claims the first version of the run, with which no state came: each worker had its
+	 * own. */
+	MST_OFFER_STATELESS,
+};
+
 struct mst_start_offer {
-	uint32_t offers;  /* 0: it offers none */
+	uint32_t offers;  /* enum mst_offer */
 	uint64_t version; /* that it is of, in the job that it comes from */
 	/* Why its links do not go over the networks that come before theirs; "": there are none. */
 	char passed[MST_REASON_LEN];

@@ -287,7 +287,7 @@ static const struct mst_field differs_fields[] = {
 	TEXT(4, mst_differs, why),
 };
 static const struct mst_field start_fields[] = {
-	LIMITED(1, ENUM, mst_start_offer, offers, 2),
+	LIMITED(1, ENUM, mst_start_offer, offers, MST_OFFER_STATELESS + 1),
 	OPTIONAL(2, U64, mst_start_offer, version, 0),
 	OPTIONAL(3, TEXT, mst_start_offer, passed, MST_REASON_LEN),
 };

@@ -448,9 +448,9 @@ int muster_pull(struct muster *m);
  * version that its push is part of has its other contributions. There, where workers own, an
  * outcome may bring no version, since there is none newer (fresh is not set).
  * Results in memory of the program's own: if options.result_into was set, each result is written
- * there, the one of muster_start() too, and is read there alone. Over RDMA the servers write it
- * there: nothing is copied, and the memory is pinned, as by muster_register(). Over shared memory
- * it is copied there once before this call, or muster_start(), returns 0 or 1. If the outcome is
+ * there, and is read there alone. Over RDMA the servers write it there, and the memory is pinned,
+ * as by muster_register(). Over shared memory, and where workers own, --server-patience is given
+ * and comes_back is not set, it is copied once before this call returns 0 or 1. If the outcome is
  * not fresh, the memory has what it had; where another generation has begun, that is undefined.
  * The memory is the library's, with undefined contents, from an ask until its outcome: from a push
  * without keep, a pull, muster_start() or this call until this call or muster_start() returns 0 or

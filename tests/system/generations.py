@@ -250,6 +250,24 @@ def killed_between_answers(a, *words, **how):
         print(f"{len(moments)} kills, cancelled: {lost}")
 
 
+def killed_in_the_first_start(a, *words):
+    """Some of three have the first version, and nobody has made another."""
+    commits = 20
+    digest = undisturbed(a, commits, *words)
+    for rank in range(1, WORKERS):
+        with tempfile.TemporaryDirectory() as folder, Line(a, "--commits", str(commits)) as job:
+            a.musterd, plain = a.trip_musterd, a.musterd
+            job.trips(folder, f"before put answer {rank} 1\n")
+            job.kill_server()
+            job.join_all(*words)
+            job.is_held()
+            must(until(lambda n=rank: all(job.lines(r, "began") for r in range(n)), SECONDS),
+                 f"ranks 0 to {rank - 1} have not begun: {job.said()}")
+            a.musterd, job.env = plain, {}
+            job.kill_server()
+            exact(job, commits, digest)
+
+
 SMALL = ["elems=1000", "pace_us=700"]
 LARGE = ["elems=1000000", "pace_us=500"]  # 4 MB: so that deliveries take their time
 
@@ -266,13 +284,25 @@ def killed_with_results_of_its_own(a):
     killed(a, 6, 40, *LARGE, "into=1", most=4)
 
 
+def killed_with_results_of_its_own_far_away(a):
+    killed(a, 6, 40, *LARGE, "into=1", most=4, transport="tcp")
+
+
 def killed_with_results_of_its_own_over_tcp(a):
-    """There nobody can tell whether its result is whole: a worker that lacks it takes a state."""
+    """These workers take states, so nobody keeps a copy of its result for others."""
     killed(a, 6, 40, *LARGE, "into=1", "comes_back=1", most=4, states=True, transport="tcp")
 
 
 def between_answers(a):
     killed_between_answers(a, *SMALL)
+
+
+def in_the_first_start(a):
+    killed_in_the_first_start(a, *SMALL)
+
+
+def in_the_first_start_with_a_state(a):
+    killed_in_the_first_start(a, *SMALL, "offers=1")
 
 
 def between_answers_into_own_memory(a):
@@ -427,8 +457,10 @@ def nobody_takes_its_place(a):
 
 
 CASES = cases(killed_twenty_times, killed_over_tcp, killed_with_results_of_its_own,
+              killed_with_results_of_its_own_far_away,
               killed_with_results_of_its_own_over_tcp, between_answers,
-              between_answers_into_own_memory, one_of_two_is_killed,
+              between_answers_into_own_memory, in_the_first_start,
+              in_the_first_start_with_a_state, one_of_two_is_killed,
               one_of_two_is_killed_over_tcp, asked_all_the_time, under_a_quorum,
               stands_still_and_is_killed, server_and_worker_are_killed,
               new_worker_without_a_state, forked_adrift, successor_without_patience,

@@ -131,6 +131,48 @@ static bool is_about_rest(const struct mst_eviction *loss)
 		loss->why == MST_EVICT_PATIENCE);
 }
 
+/* Why a worker that owns its parameters cannot go on from the version that it has. */
+static void lacks_version(struct mst_reason *out, const struct mst_eviction *loss,
+			  const struct mst_server_options *o)
+{
+	uint32_t rank = loss->rank;
+
+	switch (loss->why) {
+	case MST_EVICT_STALE:
+		mst_reason_set(out,
+			       "rank %" PRIu32 " is behind the history of %" PRIu32
+			       " versions: it was too slow to keep up; raise --history, or let its "
+			       "program take the state of another (options.comes_back)",
+			       rank, o->history);
+		break;
+	case MST_EVICT_NO_STATE:
+		no_state(out, loss, o);
+		break;
+	case MST_EVICT_UNTAKEN:
+		mst_reason_set(out,
+			       "rank %" PRIu32 " is behind the history of %" PRIu32
+			       " versions, and has not taken the state of another worker that it "
+			       "was sent for two patiences (%.3g s; raise --patience)",
+			       rank, o->history, 2 * seconds(o->patience_ns));
+		break;
+	case MST_EVICT_APART:
+		mst_reason_set(out,
+			       "rank %" PRIu32
+			       " lacks the version that the job goes on from after the loss of a "
+			       "server, and no worker could send that version alone; let its "
+			       "program take the state of another worker (options.comes_back)",
+			       rank);
+		break;
+	default:
+		mst_reason_set(out,
+			       "rank %" PRIu32
+			       " has joined too late: the job ended before it had the state of "
+			       "another worker",
+			       rank);
+		break;
+	}
+}
+
 void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
 			  const struct mst_server_options *o)
 {
@@ -166,13 +208,6 @@ void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *los
 		mst_reason_set(out, "rank %" PRIu32 " broke the protocol%s%s", rank,
 			       told ? ": " : "", loss->link);
 		break;
-	case MST_EVICT_STALE:
-		mst_reason_set(out,
-			       "rank %" PRIu32 " is behind the history of %" PRIu32
-			       " versions: it was too slow to keep up; raise --history, or let its "
-			       "program take the state of another (options.comes_back)",
-			       rank, o->history);
-		break;
 	case MST_EVICT_ASKED:
 		mst_reason_set(out,
 			       "rank %" PRIu32
@@ -180,23 +215,8 @@ void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *los
 			       "is over",
 			       rank);
 		break;
-	case MST_EVICT_NO_STATE:
-		no_state(out, loss, o);
-		break;
-	case MST_EVICT_UNTAKEN:
-		mst_reason_set(out,
-			       "rank %" PRIu32 " is behind the history of %" PRIu32
-			       " versions, and has not taken the state of another worker that it "
-			       "was sent for two patiences (%.3g s; raise --patience)",
-			       rank, o->history, 2 * seconds(o->patience_ns));
-		break;
-	case MST_EVICT_TOO_LATE:
-		mst_reason_set(out,
-			       "rank %" PRIu32
-			       " has joined too late: the job ended before it had the state of "
-			       "another worker",
-			       rank);
-		break;
+	default:
+		lacks_version(out, loss, o);
 	}
 }
 

@@ -89,12 +89,13 @@ static bool take_start(struct mst_workers *w, struct mst_conn *c,
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_START,
 				       .who = c->who,
-				       .offers = said->offers != 0,
+				       .offers = said->offers == MST_OFFER_STATE,
+				       .stateless = said->offers == MST_OFFER_STATELESS,
 				       .offered = said->version };
 
 	if (!mst_requests_event(&w->base->job.requests, &ev))
 		return false;
-	c->offers = said->offers != 0;
+	c->offers = said->offers == MST_OFFER_STATE;
 	w->base->job.present[c->who.rank] = true;
 	if (said->passed[0] != '\0')
 		mst_info("rank %" PRIu32 " says why it did not come over another network: %s",

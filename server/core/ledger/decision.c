@@ -11,6 +11,7 @@ int mst_evict_error(enum mst_evict_why why)
 	case MST_EVICT_STALE:
 	case MST_EVICT_NO_STATE:
 	case MST_EVICT_UNTAKEN:
+	case MST_EVICT_APART:
 	case MST_EVICT_TOO_LATE:
 		return -ESTALE;
 	case MST_EVICT_INVALID:

@@ -81,6 +81,8 @@ enum mst_evict_why {
 	MST_EVICT_NO_STATE, /* the same, and no worker has given its state */
 	MST_EVICT_UNTAKEN,  /* the same, and it has not taken the state in time */
 	MST_EVICT_ASKED,    /* an operator has asked for it; for the rule, the worker is lost */
+	/* the same: it has not the version that the generation began with, and nobody brought it */
+	MST_EVICT_APART,
 	MST_EVICT_TOO_LATE, /* workers own: it joined, and the job ended before it had a version */
 };
 

@@ -65,7 +65,8 @@ enum mst_ledger_event_kind {
 	/* The worker's links with one shard are up: shard; and far, by MST_SHARD_LEAD. A worker's
 	 * links with all shards are over the same network. */
 	MST_EV_LINKED,
-	MST_EV_START, /* the worker is ready, and asks for its first version: offers, offered */
+	/* the worker is ready, and asks for its first version: offers, stateless, offered */
+	MST_EV_START,
 	/* the start state that the worker was told to send has arrived at every shard: brought */
 	MST_EV_STATE,
 	MST_EV_FULL,      /* a shard has read a header: shard, header */
@@ -145,6 +146,7 @@ struct mst_ledger_event {
 			bool far;       /* LINKED: that network does not map memory */
 		};
 		struct {
+			bool stateless;   /* START: no state came with the version that it claims */
 			bool offers;      /* START: a start state, */
 			uint64_t offered; /* of this version, in the job that it comes from */
 		};

@@ -49,6 +49,7 @@ void mst_member_admit(struct mst_member *m, uint64_t lease_until)
 	m->link_count = 0;
 	m->linked = 0;
 	m->start_called = m->offers = m->sends_state = m->comes_late = false;
+	m->stateless = false;
 	m->offered = 0;
 	m->lease_until = lease_until;
 	m->told = m->judged = m->excused = 0;

@@ -142,7 +142,7 @@ struct mst_member {
 	uint64_t linked; /* which shards, as a set */
 	/* which shards will report nothing more, as a set: their links with it are gone */
 	uint64_t unlinked;
-	bool start_called, offers, sends_state;
+	bool start_called, offers, stateless, sends_state;
 	uint64_t offered;           /* the version of the start state that it offers */
 	bool comes_late;            /* the job was running when it joined */
 	struct mst_claimed claimed; /* what it has of an earlier generation */

@@ -6,12 +6,13 @@
  *	goes_on LOG [WORD]...
  *
  * It writes to LOG.RANK.N, N being the number of the process at this rank, a line for each thing
- * that happens: "version V DIGEST" when it has applied a version, "cancelled TICKET" and "late
- * TICKET", "took V DIGEST", "error RC SENTENCE", "wrong WHAT", and at last "end V DIGEST pushed N
- * counted N cancelled N late N".
+ * that happens: "began V DIGEST" at the start, "version V DIGEST" when it has applied a version,
+ * "cancelled TICKET" and "late TICKET", "took V DIGEST", "error RC SENTENCE", "wrong WHAT", and at
+ * last "end V DIGEST pushed N counted N cancelled N late N".
  *
  *   elems=N      the vector
  *   pace_us=US   a gradient takes so long
+ *   offers=1     it offers a start state of its own, and begins with the one that it is given
  *   comes_back=1 it gives its state, and takes that of others
  *   into=1       results are written to memory of its own
  *   check=1      another thread asks all the time what to do
@@ -45,7 +46,7 @@ struct worker_state {
 
 static struct {
 	const char *log;
-	uint64_t elems, pace_us, comes_back, into, check, fork_at, wait_ms;
+	uint64_t elems, pace_us, offers, comes_back, into, check, fork_at, wait_ms;
 	struct muster *muster;
 	struct worker_state *state;
 	size_t bytes;
@@ -91,7 +92,7 @@ static int read_word(const char *word)
 		{ "elems=", &self.elems },           { "pace_us=", &self.pace_us },
 		{ "comes_back=", &self.comes_back }, { "into=", &self.into },
 		{ "check=", &self.check },           { "fork_at=", &self.fork_at },
-		{ "wait_ms=", &self.wait_ms },
+		{ "wait_ms=", &self.wait_ms },       { "offers=", &self.offers },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -267,14 +268,24 @@ static int push(void)
 
 static int begin(struct muster_outcome *o)
 {
+	float *own = self.offers ? self.state->parameter : NULL;
 	int rc;
 
+	for (uint64_t i = 0; i < self.elems && own != NULL; i++)
+		own[i] = (float)(self.rank + 1) + (float)(i % 11);
 	do
-		rc = muster_start(self.muster, NULL, o);
+		rc = muster_start(self.muster, own, o);
 	while (rc == -EINTR);
 	if (rc == -ESTALE && self.comes_back)
 		return take();
-	return rc < 0 ? complain(rc) : 0;
+	if (rc == 0 && own != NULL && o->result == NULL)
+		return wrong("start state", o->version);
+	if (rc == 0 && own != NULL)
+		memcpy(own, o->result, self.elems * sizeof(float));
+	if (rc < 0)
+		return complain(rc);
+	(void)fprintf(self.out, "began %" PRIu64 " %08" PRIx64 "\n", o->version, digest());
+	return 0;
 }
 
 static int run(void)

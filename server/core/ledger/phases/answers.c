@@ -221,12 +221,13 @@ static void answer(struct mst_ledger *l, struct mst_member *m)
 	if (m->strays && !somebody_gives(l, m))
 		m->strays = false; /* its state is the only one, and so the job's */
 	MST_ASSERT(m->asks && (m->judged >= m->ask_after || l->phase == MST_PHASE_ENDED));
-	if (mst_behind_holds(m) || lacks_state(l, m) || mst_returns_lacks_first(l, m, version) ||
+	bool apart = mst_returns_lacks_first(l, m, version);
+	if (mst_behind_holds(m) || lacks_state(l, m) || apart ||
 	    !mst_store_find(&l->store, version, &buffer)) {
 		if (l->phase == MST_PHASE_ENDED)
 			answer_without(l, m);
 		else
-			mst_behind_lacks(l, m);
+			mst_behind_lacks(l, m, apart ? MST_EVICT_APART : MST_EVICT_STALE);
 		return;
 	}
 	enum mst_where where = place_of(l, m, version, buffer);

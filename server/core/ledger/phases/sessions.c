@@ -181,7 +181,7 @@ static void start_again(struct mst_ledger *l)
 	struct mst_member *donor = mst_returns_donor(l, &newest);
 	bool has = l->has_brought && mst_claimed_same(&l->brought, &newest);
 
-	if (donor == NULL || has) {
+	if (donor == NULL || donor->stateless || has) {
 		l->begins = true;
 	} else {
 		l->has_brought = l->has_start_state = false; /* what came before is written over */
@@ -271,6 +271,7 @@ void mst_life_start(struct mst_ledger *l, struct mst_member *m, const struct mst
 	}
 	m->start_called = true;
 	m->offers = ev->offers;
+	m->stateless = ev->stateless;
 	m->offered = ev->offered;
 	mst_member_begin_verdicts(m);
 	start_if_ready(l, m);

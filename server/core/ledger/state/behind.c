@@ -10,14 +10,14 @@ void mst_behind_enter(struct mst_ledger *l, struct mst_member *m, enum mst_behin
 	mst_changed(l, m);
 }
 
-void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m)
+void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why)
 {
 	if (l->end_due) { /* it is answered when the job has ended, as all are */
 		mst_waits_for(&l->waits, m, MST_WAIT_ITSELF);
 		return;
 	}
 	if (!m->comes_back) {
-		mst_life_lose(l, m, MST_EVICT_STALE);
+		mst_life_lose(l, m, why);
 		return;
 	}
 	m->outrun += m->behind == MST_BEHIND_CATCHES;

@@ -9,7 +9,8 @@
 #include "server/core/ledger/state/state.h"
 
 /* The version that @m needs next is gone, in a job that runs. */
-void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m);
+/* @why: ends its session, if it takes no states. */
+void mst_behind_lacks(struct mst_ledger *l, struct mst_member *m, enum mst_evict_why why);
 /* Has the version that answers @m's ask, who is behind, still to come? Then it is up to date. */
 void mst_behind_reached(struct mst_member *m);
 /* Does @m wait for a state, or take one? */

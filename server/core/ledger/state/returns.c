@@ -81,6 +81,14 @@ bool mst_returns_is_on_line(const struct mst_ledger *l, const struct mst_claimed
 	return mst_claimed_same(claimed, &g->newest) || mst_claimed_before(claimed, &g->newest);
 }
 
+/* No generation has made the first version of a run. A worker that has not had it yet begins with
+ * it, as the others did. One that takes states has the whole state of another in place of it. */
+static bool begins_with(const struct mst_member *m, const struct mst_claimed *newest)
+{
+	return m->state != MST_MEMBER_ABSENT && m->claimed.number == 0 && newest->made == 0 &&
+	       !m->comes_back;
+}
+
 struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_claimed *newest)
 {
 	struct mst_member *donor = NULL;
@@ -89,11 +97,22 @@ struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_clai
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
 		bool has = mst_claimed_same(&m->claimed, newest);
-		lacks |= claims(m) && !has;
+		lacks |= (claims(m) && !has) || begins_with(m, newest);
 		if (has && (donor == NULL || (m->offers && !donor->offers)))
 			donor = m;
 	}
 	return lacks ? donor : NULL;
+}
+
+/* Did no state come with the newest version, so that nobody lacks one? */
+static bool is_stateless(const struct mst_ledger *l, const struct mst_claimed *newest)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		if (m->stateless && mst_claimed_same(&m->claimed, newest))
+			return true;
+	}
+	return false;
 }
 
 static void go_on(struct mst_member *m)
@@ -116,12 +135,13 @@ void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest)
 	l->samples_total = newest->samples;
 	l->reduction.applied = newest->version;
 	mst_store_begin_with(&l->store, newest->version);
+	bool has_first = l->has_start_state || is_stateless(l, newest);
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
 		if (mst_claimed_same(&m->claimed, newest) ||
 		    mst_claimed_before(&m->claimed, newest))
 			go_on(m);
-		else
+		else if (!has_first || !begins_with(m, newest))
 			m->comes_late = m->state != MST_MEMBER_ABSENT;
 		mst_changed(l, m);
 	}
@@ -137,7 +157,7 @@ bool mst_returns_lacks_first(const struct mst_ledger *l, const struct mst_member
 			     uint64_t version)
 {
 	bool has = m->ask.have == version;
-	bool next = m->ask.have != MST_VERSION_NONE && l->has_start_state;
+	bool next = m->ask.have != MST_VERSION_NONE ? l->has_start_state : !m->comes_late;
 
 	return l->cfg.owner == MUSTER_WORKERS_OWN && l->generation.number > 1 &&
 	       version == l->store.first && !has && !next;

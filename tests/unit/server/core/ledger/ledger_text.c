@@ -54,7 +54,8 @@ static const char *const evict_name[] = {
 	[MST_EVICT_LEASE] = "lease",       [MST_EVICT_PATIENCE] = "patience",
 	[MST_EVICT_INVALID] = "invalid",   [MST_EVICT_STALE] = "stale",
 	[MST_EVICT_NO_STATE] = "no state", [MST_EVICT_UNTAKEN] = "untaken",
-	[MST_EVICT_ASKED] = "asked",       [MST_EVICT_TOO_LATE] = "too late",
+	[MST_EVICT_ASKED] = "asked",       [MST_EVICT_APART] = "apart",
+	[MST_EVICT_TOO_LATE] = "too late",
 };
 
 static const char *const finish_name[] = {

@@ -313,14 +313,14 @@ static bool takes_a_state(const struct mst_claimed *claimed, bool bare)
 	return takes;
 }
 
-static bool goes_stale(const struct mst_claimed *claimed, bool bare)
+static bool goes(const struct mst_claimed *claimed, bool bare)
 {
 	struct ledger_job j;
 
 	begin_two(&j, claimed, bare, false);
-	bool stale = job_evicted(&j, 1, MST_EVICT_STALE) && job_count(&j, MST_DO_RELEASE, 1) == 0;
+	bool gone = job_evicted(&j, 1, MST_EVICT_APART) && job_count(&j, MST_DO_RELEASE, 1) == 0;
 	job_close(&j);
-	return stale;
+	return gone;
 }
 
 static void all_others_take_a_state_or_go(void)
@@ -335,7 +335,7 @@ static void all_others_take_a_state_or_go(void)
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		CU_ASSERT(takes_a_state(&others[i], false));
-		CU_ASSERT(goes_stale(&others[i], false));
+		CU_ASSERT(goes(&others[i], false));
 	}
 }
 
@@ -347,7 +347,7 @@ static void nobody_is_one_behind_if_the_maker_of_the_version_before_is_unknown(v
 
 	open_with(&j, claimed, 2);
 	bring(&j, 0, false);
-	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_STALE));
+	CU_ASSERT(job_evicted(&j, 1, MST_EVICT_APART));
 	job_close(&j);
 }
 
@@ -370,7 +370,7 @@ static void without_a_whole_copy_who_is_one_behind_takes_a_state_too(void)
 	struct ledger_job j;
 
 	CU_ASSERT(takes_a_state(&behind, true));
-	CU_ASSERT(goes_stale(&behind, true));
+	CU_ASSERT(goes(&behind, true));
 	begin_two(&j, &behind, false, false);
 	CU_ASSERT(is_answered(&j, 1, 9, MST_WHERE_COPIED)); /* and with one it does not */
 	job_close(&j);
