@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
+
+/* Between the loss of a server and the first call of the next one. */
+#define RETRY_NS (50 * MST_MS)
 
 void mst_handle_init(struct muster *m)
 {
@@ -191,11 +195,13 @@ int mst_handle_go_on(struct muster *m)
 	return 0;
 }
 
-static int join_once(struct muster *m, struct mst_network_choice *choice, uint64_t deadline_ns)
+static void leave(struct muster *m)
 {
-	int rc = mst_client_session_join(&m->session, deadline_ns);
-
-	return rc == 0 ? make_links(m, choice, deadline_ns) : rc;
+	mst_client_session_fini(&m->session);
+	m->session.told = (struct mst_told){ 0 };
+	mst_reconnect_forbid(&m->reconnect);
+	mst_links_free(&m->links, false);
+	mst_links_close(&m->links);
 }
 
 /* Links could not be made over the network that came next. If another is left, this worker joins
@@ -212,10 +218,21 @@ static bool may_join_again(struct muster *m, struct mst_network_choice *choice,
 	if (!mst_network_choice_pass(choice, failed, m->failure.text) ||
 	    mst_left_ns(deadline_ns) == 0)
 		return false;
-	mst_client_session_fini(&m->session);
-	m->session.told = (struct mst_told){ 0 };
-	mst_links_free(&m->links, false);
-	mst_links_close(&m->links);
+	leave(m);
+	return true;
+}
+
+/* The server was lost after its welcome, and another one takes its place. */
+static bool may_try_next(struct muster *m, uint64_t deadline_ns)
+{
+	if (!m->session.told.again || !mst_client_session_returns(&m->session) ||
+	    mst_left_ns(deadline_ns) == 0)
+		return false;
+	leave(m);
+	mst_contiguous_unmap(&m->contiguous);
+	mst_worker_fini(&m->worker);
+	mst_clip_fini(&m->clip);
+	mst_sleep_ns(RETRY_NS);
 	return true;
 }
 
@@ -236,12 +253,22 @@ static void tell_joined(const struct muster *m)
 /* From now on another server is looked for if this one is lost. */
 static int be_open(struct muster *m)
 {
-	atomic_store(&m->reconnect.may, true);
-	if (!mst_client_session_returns(&m->session) || !mst_control_lost(m->session.control))
+	if (mst_reconnect_allow(&m->reconnect) || !mst_client_session_returns(&m->session))
 		return 0;
 	mst_control_look(m->session.control, &m->session.told);
 	return mst_reason_fail(&m->failure, m->session.told.error, "%s",
 			       m->session.told.reason.text);
+}
+
+static int join_once(struct muster *m, struct mst_network_choice *choice, uint64_t deadline_ns)
+{
+	int rc = mst_client_session_join(&m->session, deadline_ns);
+
+	if (rc == 0)
+		rc = make_links(m, choice, deadline_ns);
+	if (rc == 0)
+		rc = mst_handle_begin(m);
+	return rc == 0 ? be_open(m) : rc;
 }
 
 int mst_handle_join(struct muster *m)
@@ -255,12 +282,9 @@ int mst_handle_join(struct muster *m)
 	mst_network_choice_init(&choice, &m->settings.networks);
 	do {
 		rc = join_once(m, &choice, deadline_ns);
-	} while (rc != 0 && may_join_again(m, &choice, deadline_ns));
-	if (rc == 0)
-		rc = mst_handle_begin(m);
+	} while (rc != 0 &&
+		 (may_join_again(m, &choice, deadline_ns) || may_try_next(m, deadline_ns)));
 	m->session.passed = choice.passed;
-	if (rc == 0)
-		rc = be_open(m);
 	if (rc == 0)
 		tell_joined(m);
 	return rc;

@@ -87,6 +87,15 @@ static bool is_final(int error)
 	       error == -ESHUTDOWN || error == -EPERM;
 }
 
+static bool is_allowed(struct mst_reconnect *c)
+{
+	pthread_mutex_lock(&c->lock);
+	bool may = c->may;
+	c->missed |= !may;
+	pthread_mutex_unlock(&c->lock);
+	return may;
+}
+
 static int try(struct mst_reconnect *c)
 {
 	struct mst_client_session *s = &c->next;
@@ -133,7 +142,7 @@ struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost
 	int rc = -EAGAIN;
 
 	mst_control_peek(lost, &c->last);
-	if (is_stopped(c) || !atomic_load(&c->may) || !c->last.again ||
+	if (!is_allowed(c) || is_stopped(c) || !c->last.again ||
 	    c->last.welcome.server_patience_ns == 0)
 		return NULL;
 	pthread_mutex_lock(&c->lock);
@@ -153,6 +162,22 @@ struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost
 }
 
 /* ---- the handle's thread ---- */
+
+bool mst_reconnect_allow(struct mst_reconnect *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->may = !c->missed;
+	bool may = c->may;
+	pthread_mutex_unlock(&c->lock);
+	return may;
+}
+
+void mst_reconnect_forbid(struct mst_reconnect *c)
+{
+	pthread_mutex_lock(&c->lock);
+	c->may = c->missed = false;
+	pthread_mutex_unlock(&c->lock);
+}
 
 enum mst_reconnect_state mst_reconnect_look(struct mst_reconnect *c, struct mst_reason *why)
 {

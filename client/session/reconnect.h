@@ -24,9 +24,10 @@ enum mst_reconnect_state {
 struct mst_reconnect {
 	struct mst_lineage *lineage;
 	_Atomic bool stop; /* the handle is being closed */
-	_Atomic bool may;  /* the handle is open: before that nobody is looked for */
 
 	pthread_mutex_t lock; /* of all that follows */
+	bool may;             /* the handle is open: before that nobody is looked for */
+	bool missed;          /* before that a session was lost */
 	enum mst_reconnect_state state;
 	struct mst_client_session next; /* SEEKS: the thread's alone; WELCOMED: whole */
 	struct mst_reason why;          /* of the last try, or of the loss */
@@ -42,6 +43,12 @@ void mst_reconnect_init(struct mst_reconnect *c, struct mst_lineage *lineage,
 void mst_reconnect_fini(struct mst_reconnect *c);
 /* In a child of fork(). */
 void mst_reconnect_disown(struct mst_reconnect *c);
+
+/* The handle's thread: the handle is open. Return: false: its session has been lost before, and
+ * nobody is looked for. */
+bool mst_reconnect_allow(struct mst_reconnect *c);
+/* Nobody is looked for any more. There is no heartbeat. */
+void mst_reconnect_forbid(struct mst_reconnect *c);
 
 /* For the heartbeat's thread: the session of this connection has ended. Looks for another server,
  * until there is one, or patience is over. Blocks for that time, or until `stop` is set.

@@ -347,6 +347,20 @@ static int wait_for_next(struct mst_client_session *s, uint64_t deadline_ns)
 	return open_control(s, deadline_ns);
 }
 
+/* Makes the connection of another hello, to this server, or to one that takes its place. */
+static int open_again(struct mst_client_session *s, uint64_t deadline_ns)
+{
+	struct mst_reason said = *s->failure;
+	int rc = reopen_control(s, deadline_ns);
+
+	if (rc == 0 || s->unwanted != NULL || !may_come_later(s, rc))
+		return rc;
+	rc = wait_for_next(s, deadline_ns);
+	if (rc == 0)
+		return 0;
+	return mst_reason_fail(s->failure, rc, "%s; since then %s", said.text, s->failure->text);
+}
+
 /* Says hello, and says it again on another connection if the server is busy, or has closed the last
  * one without a word. */
 static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
@@ -364,8 +378,7 @@ static int be_welcomed(struct mst_client_session *s, uint64_t deadline_ns)
 		}
 		if (rc == 0 || !is_to_ask_again(s, unheard, rc, deadline_ns))
 			break;
-		if (reopen_control(s, deadline_ns) == 0)
-			rc = 0; /* else the first failure stands: the server has ended */
+		rc = open_again(s, deadline_ns);
 	}
 	return rc;
 }

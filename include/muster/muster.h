@@ -311,9 +311,9 @@ const char *muster_version(void);
  * Blocks at most opt->join_ms. The server may be started later than the worker. A server that is
  * busy is asked again until the time is over.
  * Return: 0; -EINVAL options, or they do not match the job's; -EEXIST another live worker has this
- * rank; -ENOSPC all ranks are taken; -EBUSY the time is over, or no server is there any more, and
- * the last answer was that it cannot take this worker yet: earlier sessions are still being cleared
- * away, or this rank has joined too often in a short time; -ETIMEDOUT the time is over, and no
+ * rank; -ENOSPC all ranks are taken; -EBUSY the time is over, and the last answer was that the
+ * server cannot take this worker yet: earlier sessions are still being cleared away, or this rank
+ * has joined too often in a short time; -ETIMEDOUT the time is over, and no
  * server has taken the connection, or the server has not answered the last hello (it may have been
  * busy before), or a link was not made: the sentence says which; -EPROTO other protocol version;
  * -ESHUTDOWN the job is over; -ESTALE joining too late (workers own, and options.comes_back is not

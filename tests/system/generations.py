@@ -268,6 +268,19 @@ def killed_in_the_first_start(a, *words):
             exact(job, commits, digest)
 
 
+def hang_up_on(address, count):
+    """A server that is killed as soon as it has taken so many hellos."""
+    host, port = address.split(":")
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, int(port)))
+        listener.listen()
+        taken = [listener.accept()[0] for _ in range(count)]
+    for connection in taken:
+        connection.recv(16)
+        connection.close()
+
+
 SMALL = ["elems=1000", "pace_us=700"]
 LARGE = ["elems=1000000", "pace_us=500"]  # 4 MB: so that deliveries take their time
 
@@ -295,6 +308,36 @@ def killed_with_results_of_its_own_over_tcp(a):
 
 def between_answers(a):
     killed_between_answers(a, *SMALL)
+
+
+def after_the_hello(a):
+    """The first server closes all connections, and the next one is there a moment later."""
+    commits = 20
+    digest = undisturbed(a, commits, *SMALL)
+    with Line(a, "--commits", str(commits)) as job:
+        job.server.kill()
+        job.join_all(*SMALL)
+        hang_up_on(job.listen, WORKERS)
+        time.sleep(0.3)  # nobody is there
+        job.lead()
+        exact(job, commits, digest)
+
+
+def before_the_links(a):
+    """The server has welcomed the workers, and does not take their links any more."""
+    commits = 20
+    digest = undisturbed(a, commits, *SMALL)
+    with tempfile.TemporaryDirectory() as folder, Line(a, "--commits", str(commits)) as job:
+        a.musterd, plain = a.trip_musterd, a.musterd
+        job.trips(folder, "before poll - - 1\n")
+        job.kill_server()
+        job.join_all(*SMALL)
+        job.is_held()
+        must(until(lambda: job.server.said().count(" joined from ") == WORKERS, SECONDS),
+             f"not all have joined: {job.said()}")
+        a.musterd, job.env = plain, {}
+        job.kill_server()
+        exact(job, commits, digest)
 
 
 def in_the_first_start(a):
@@ -459,7 +502,8 @@ def nobody_takes_its_place(a):
 CASES = cases(killed_twenty_times, killed_over_tcp, killed_with_results_of_its_own,
               killed_with_results_of_its_own_far_away,
               killed_with_results_of_its_own_over_tcp, between_answers,
-              between_answers_into_own_memory, in_the_first_start,
+              between_answers_into_own_memory, after_the_hello, before_the_links,
+              in_the_first_start,
               in_the_first_start_with_a_state, one_of_two_is_killed,
               one_of_two_is_killed_over_tcp, asked_all_the_time, under_a_quorum,
               stands_still_and_is_killed, server_and_worker_are_killed,
