@@ -66,9 +66,7 @@ int mst_worker_go_on(struct mst_worker *w, const struct mst_worker_cfg *cfg)
 		return rc;
 	mst_worker_enter(w, MST_WORKER_JOINED);
 	w->cfg = *cfg;
-	w->abandoned |= w->filling >= 0;
-	mst_worker_stop_filling(w, MST_GRANT_FREE);
-	hold_given(w);
+	hold_given(w); /* its set lies elsewhere now */
 	begin_session(w);
 	return 0;
 }

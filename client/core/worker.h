@@ -141,12 +141,12 @@ void mst_worker_fini(struct mst_worker *w); /* of a zeroed struct too */
  * still arrives is looked at. Not after its end. */
 void mst_worker_go_adrift(struct mst_worker *w);
 /* Its links have been freed, and there may be no others for a while: nothing can be filled, and the
- * version of its last outcome lies nowhere. */
+ * version of its last outcome lies nowhere. What was being filled is given up, and the next outcome
+ * says so. */
 void mst_worker_unlink(struct mst_worker *w);
-/* Another session, with a vector of the same length, takes the place of the one that is lost, whose
- * links have been freed. The worker is JOINED again, with all slots granted, and has the version of
- * its last outcome; its place is NOWHERE, for no link has it. What was being filled is given up,
- * and the next outcome says so. Before that outcome each open ticket needs its verdict:
+/* After mst_worker_unlink(): another session, with a vector of the same length, takes the place of
+ * the one that is lost. The worker is JOINED again, with all slots granted, and has the version of
+ * its last outcome. Before the next outcome each open ticket needs its verdict:
  * mst_tickets_counted(), mst_tickets_cancel_rest(). If the user has asked for the end of the job
  * (`finishing`), the servers of this session have still to be told. Return: 0; -ENOMEM, and nothing
  * has changed. */

@@ -18,7 +18,7 @@ static struct mst_worker *w = &session_worker;
 
 static void return_as(const struct mst_worker_cfg *cfg)
 {
-	mst_worker_go_adrift(w);
+	mst_worker_unlink(w);
 	CU_ASSERT_EQUAL_FATAL(mst_worker_go_on(w, cfg), 0);
 }
 

@@ -106,7 +106,7 @@ static void lose(void)
 {
 	const struct mst_worker_cfg again = worker.cfg;
 
-	mst_worker_go_adrift(&worker);
+	mst_worker_unlink(&worker);
 	CU_ASSERT_EQUAL_FATAL(mst_worker_go_on(&worker, &again), 0);
 }
 
