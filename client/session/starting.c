@@ -203,7 +203,7 @@ void mst_starting_again(struct mst_starting *s, const struct mst_lineage *lineag
 	s->set = s->sent = 0;
 	s->share = s->tensors_sent = 0;
 	s->ended = false;
-	if (msg != NULL && mst_worker_has_begun(s->worker))
+	if (msg != NULL && (s->behind || mst_worker_has_begun(s->worker)))
 		say_start(s, msg, offer_again(lineage, brings));
 	free(msg);
 }
@@ -268,6 +268,7 @@ int mst_starting_run(struct mst_starting *s, const void *own)
 	if (s->worker->phase == MST_WORKER_JOINED)
 		say_start(s, msg, own != NULL ? MST_OFFER_STATE : MST_OFFER_NOTHING);
 	rc = await_start(s, own);
+	s->behind = rc == -ESTALE;
 	free(msg);
 	return rc;
 }

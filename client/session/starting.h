@@ -26,6 +26,7 @@ struct mst_starting {
 	uint64_t sent;         /* bytes of the start state */
 	uint32_t tensors_sent; /* of the table, which goes before it */
 	bool ended;            /* no state is wanted, and the server has been told its end */
+	bool behind;           /* a new worker has been told to take a state, and has none yet */
 };
 
 /* A worker that comes back says that it is ready, in the session that has just been linked. */

@@ -176,6 +176,20 @@ static bool hang_up_for_ever(struct fake_leader *f)
 	return true;
 }
 
+/* It sends the new worker to another one for a state, as the next leader does. */
+static bool send_for_a_state(struct fake_leader *f)
+{
+	struct mst_message behind = { .kind = MST_MSG_BEHIND };
+
+	behind.number = 5;
+	welcome(f, 1);
+	if (!fake_link(f) || !fake_hear(f, MST_MSG_START) || !fake_say(f, &behind) ||
+	    !await(f, &go) || !let_in_next(f) || !fake_say(f, &behind))
+		return false;
+	atomic_store(&linked, true);
+	return fake_stay(f);
+}
+
 static bool hear_goal_again(struct fake_leader *f)
 {
 	struct mst_message done = { .kind = MST_MSG_DONE };
@@ -195,7 +209,7 @@ static bool hear_goal_again(struct fake_leader *f)
 
 /* ---- the worker ---- */
 
-static void begin(bool (*script)(struct fake_leader *), uint64_t patience_ns)
+static void join(bool (*script)(struct fake_leader *), uint64_t patience_ns, bool comes_back)
 {
 	memset(&plan, 0, sizeof(plan));
 	plan.patience_ns = patience_ns;
@@ -212,8 +226,14 @@ static void begin(bool (*script)(struct fake_leader *), uint64_t patience_ns)
 	fake_open(&client_fake, script);
 	struct muster_options opt = client_options_for(client_fake.address, CLIENT_LONG_MS);
 	opt.owner = MUSTER_WORKERS_OWN;
+	opt.comes_back = comes_back;
 	client_handle = NULL;
 	CU_ASSERT_EQUAL_FATAL(muster_open(&opt, &client_handle), 0);
+}
+
+static void begin(bool (*script)(struct fake_leader *), uint64_t patience_ns)
+{
+	join(script, patience_ns, false);
 	CU_ASSERT_EQUAL_FATAL(client_start(NULL, &client_outcome), 0);
 }
 
@@ -374,6 +394,25 @@ static void wake_ends_the_wait_for_a_server(void)
 	client_close();
 }
 
+/* ---- before the first outcome ---- */
+
+static void new_worker_that_waits_for_a_state_says_start_again(void)
+{
+	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS, version;
+	const void *state;
+	size_t length;
+	int rc = -ETIMEDOUT;
+
+	join(send_for_a_state, 3600 * MST_SECOND, true);
+	CU_ASSERT_EQUAL(client_start(NULL, &client_outcome), -ESTALE);
+	atomic_store(&go, true);
+	while (rc == -ETIMEDOUT && !atomic_load(&linked) && mst_now_ns() < until_ns)
+		rc = muster_take_state(client_handle, &state, &length, &version);
+	CU_ASSERT(atomic_load(&linked));
+	CU_ASSERT_EQUAL(rc, -ETIMEDOUT); /* and nothing is wrong */
+	client_close();
+}
+
 /* ---- nobody comes back ---- */
 
 static void error_that_no_other_try_makes_good_ends_the_handle(void)
@@ -469,6 +508,8 @@ static CU_TestInfo cases[] = {
 	{ "a handle that seeks a server closes at once",
 	  handle_that_seeks_a_server_closes_at_once },
 	{ "a wake ends the wait for a server", wake_ends_the_wait_for_a_server },
+	{ "a new worker that waits for a state says START again",
+	  new_worker_that_waits_for_a_state_says_start_again },
 	{ "an error that no other try makes good ends the handle",
 	  error_that_no_other_try_makes_good_ends_the_handle },
 	{ "any other error is tried again", any_other_error_is_tried_again },
