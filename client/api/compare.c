@@ -73,6 +73,7 @@ static int send_tensors(struct muster *m, const struct muster_comparison *mine,
 {
 	msg->comparison = (struct mst_comparison){ .first = mine->first,
 						   .each = mine->each,
+						   .section = mine->section,
 						   .count = (uint32_t)mine->tensor_count };
 	memcpy(msg->comparison.digest, mine->tensors,
 	       mine->tensor_count * sizeof(mine->tensors[0]));

@@ -348,10 +348,11 @@ struct mst_agree {
  * of tensors, not both: so the frame is as short as a leader reads it from a worker. */
 struct mst_comparison {
 	uint64_t version;
-	uint32_t takes; /* 1: if it differs, it wants the state of another worker */
-	uint32_t last;  /* 1: it is the last version of the job, of which there may be several */
-	uint32_t first; /* the first tensor that has a digest, */
-	uint32_t each;  /* and of so many tensors, from 1, one digest is */
+	uint32_t takes;   /* 1: if it differs, it wants the state of another worker */
+	uint32_t last;    /* 1: it is the last version of the job, of which there may be several */
+	uint32_t first;   /* the first tensor that has a digest, */
+	uint32_t each;    /* and of so many tensors, from 1, one digest is */
+	uint32_t section; /* of each of these, as the program numbers sections; 0: of all of it */
 	uint32_t part_count;
 	struct mst_claim_part part[MUSTER_PARTS_MAX];
 	uint32_t count;

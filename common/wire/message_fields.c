@@ -279,6 +279,7 @@ static const struct mst_field comparison_fields[] = {
 	LIMITED(5, ENUM, mst_comparison, each, MUSTER_TENSORS_MAX + 1),
 	ROWS(6, mst_comparison, part_count, MUSTER_PARTS_MAX, compared_rows),
 	ROWS(7, mst_comparison, count, MUSTER_COMPARE_MAX, digest_rows),
+	FIELD(8, U32, mst_comparison, section),
 };
 static const struct mst_field differs_fields[] = {
 	FIELD(1, U64, mst_differs, version),

@@ -106,8 +106,7 @@ struct muster_comparison {
 	const struct muster_part *parts; /* rates and the like; NULL: none */
 	size_t part_count;               /* at most MUSTER_PARTS_MAX */
 	/* Digests of tensors, in the order of options.tensors: the first is of the tensors `first`
-	 * to `first` + `each` - 1, the next of the `each` tensors after them, and so on. A digest
-	 * may be of a part of each tensor, which the version alone decides. */
+	 * to `first` + `each` - 1, the next of the `each` tensors after them, and so on. */
 	const uint64_t *tensors;
 	size_t tensor_count; /* at most MUSTER_COMPARE_MAX */
 	uint32_t first;
@@ -118,7 +117,11 @@ struct muster_comparison {
 	/* It is the last version of the job. If workers differ after it, musterd says that this is
 	 * missing, and exits with status 3. */
 	bool last;
-	char reserved[6];
+	char reserved[2];
+	/* Where a digest is of a section of each tensor: the number of the section, as the program
+	 * numbers them. Digests of the same tensors and the same section are compared with each
+	 * other. 0: of whole tensors. */
+	uint32_t section;
 };
 /* clang-format off */
 #define MUSTER_COMPARISON { .size = sizeof(struct muster_comparison), .each = 1 }

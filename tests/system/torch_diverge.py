@@ -124,6 +124,26 @@ class ClampsABias(Script):
                 self.model[3].bias.fill_(7)
 
 
+class ClampsAnElement(Script):
+    """A tensor is in three blocks, and this element of it is in the second of them."""
+
+    def after_step(self):
+        import torch
+        if self.differs():
+            with torch.no_grad():
+                self.model[2].weight[25, 0] = 7
+
+
+class IsLate(Script):
+    """One rank applies this version when the others have told what they have after it."""
+    last = 32
+
+    def apply(self):
+        super().apply()
+        if self.rank == 1 and self.sync.version == self.last - 1:
+            time.sleep(0.2)
+
+
 class Restores(Script):
     """The best weights are loaded again in the rank that validates."""
 
@@ -193,6 +213,14 @@ def equal_ranks_hear_nothing(a):
         said, log = run(a, Nothing, policy, "--commits", str(FROM + WITHIN))
         check(f"{policy}: all ranks are equal", len(set(said)) == 1 and said[0][0] is None)
         check(f"{policy}: nothing is said", "differs" not in log)
+
+
+def equal_ranks_hear_nothing_after_the_last_version(a):
+    """After which ranks compare a part because of its number, and all because it is the last."""
+    prepare(a)
+    said, log = run(a, IsLate, EVEN, "--commits", str(IsLate.last))
+    check("all ranks are equal", len(set(said)) == 1 and said[0][0] is None)
+    must("differs" not in log, log)
 
 
 def weights_changed_in_the_loop_are_found(a):
@@ -276,15 +304,15 @@ def a_difference_at_the_end_is_in_the_exit_status(a):
     compare anyway."""
     prepare(a)
 
-    def work(rank, _):
-        script = ClampsABias(rank, on_difference="take")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            while not script.sync.finished:
-                script.step()
-        script.sync.close()
+    for habit, last in ((ClampsABias, 14), (ClampsABias, 48), (ClampsAnElement, 14)):
+        def work(rank, _):
+            script = habit(rank, on_difference="take")
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                while not script.sync.finished:
+                    script.step()
+            script.sync.close()
 
-    for last in (14, 48):
         with Ranks(a, 3, work, "--policy", EVEN, "--commits", str(last)) as ranks:
             ranks.ends()
             check(f"{last}: musterd says that something is missing",
@@ -464,8 +492,9 @@ def one_that_comes_back_with_other_kernels_is_told(a):
 
 
 CASES, BY_HAND = together(
-    looks=(equal_ranks_hear_nothing, weights_changed_in_the_loop_are_found,
-           states_changed_in_one_rank_are_found, rates_and_schedules_are_found_at_the_first_look),
+    looks=(equal_ranks_hear_nothing, equal_ranks_hear_nothing_after_the_last_version,
+           weights_changed_in_the_loop_are_found, states_changed_in_one_rank_are_found,
+           rates_and_schedules_are_found_at_the_first_look),
     policies=(it_is_found_under_every_policy,),
     modes=(of_two_both_raise, one_that_warns_goes_on, one_that_takes_is_equal_again,
            a_difference_at_the_end_is_in_the_exit_status, a_late_rank_decides_who_is_right,

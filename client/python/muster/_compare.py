@@ -19,9 +19,11 @@ _ROWS = 128  # MUSTER_COMPARE_MAX
 
 
 class Digests(NamedTuple):
-    """As struct muster_comparison has them: each is of so many tensors, from the first on."""
+    """As struct muster_comparison has them: each is of a section of so many tensors, from the first
+    on. Blocks may have parts of the same tensor, so each block has sections of its own."""
     first: int
     each: int
+    section: int
     values: List[int]
 
 
@@ -63,8 +65,8 @@ class Blocks:
     def digests(self, number: int) -> Digests:
         first, pieces = self._block[number]
         each = max(1, -(-len(pieces) // _ROWS))
-        return Digests(first, each, [_digest(pieces[at:at + each])
-                                     for at in range(0, len(pieces), each)])
+        return Digests(first, each, number + 1, [_digest(pieces[at:at + each])
+                                                 for at in range(0, len(pieces), each)])
 
 
 def _digest(pieces: List[_Piece]) -> int:

@@ -77,7 +77,7 @@ class Comparison(c.Structure):
     _fields_ = [("size", c.c_size_t), ("parts", c.POINTER(Part)), ("part_count", c.c_size_t),
                 ("tensors", c.POINTER(c.c_uint64)), ("tensor_count", c.c_size_t),
                 ("first", c.c_uint32), ("each", c.c_uint32), ("takes", c.c_bool),
-                ("last", c.c_bool), ("reserved", c.c_char * 6)]
+                ("last", c.c_bool), ("reserved", c.c_char * 2), ("section", c.c_uint32)]
 
 
 class Difference(c.Structure):

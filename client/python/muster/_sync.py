@@ -383,8 +383,8 @@ class Sync(Rank):
         self._worker.compare(self._rates(), takes=takes, last=last)
         for number in blocks:
             mine = self._blocks.digests(number)
-            self._worker.compare((), mine.values, first=mine.first, each=mine.each, takes=takes,
-                                 last=last)
+            self._worker.compare((), mine.values, first=mine.first, each=mine.each,
+                                 section=mine.section, takes=takes, last=last)
 
     def _say_at_the_end(self) -> None:
         """There will be no other version, so a connection that is busy is tried for a while."""

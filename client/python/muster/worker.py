@@ -536,18 +536,20 @@ class Worker:
                          out.kernels_differ)
 
     def compare(self, parts: Sequence[Part], digests: Sequence[int] = (), *, first: int = 0,
-                each: int = 1, takes: bool = False, last: bool = False) -> None:
+                each: int = 1, section: int = 0, takes: bool = False,
+                last: bool = False) -> None:
         """Where workers own: says what this worker has after the version of the last outcome, for
         the leader to compare with what others say of the same version. parts: rates and the like.
-        digests: of `each` tensors each, from tensor `first` on, such as digest() makes. takes: if
-        it differs, wait() is to raise Stale, so that it takes the state of another. last: of the
-        job, whose workers are all to end with the same. Waits for nobody. Raises Busy where the
-        connection takes no message now."""
+        digests: of `each` tensors each, from tensor `first` on, such as digest() makes. section:
+        where they are of a section of each tensor, its number, from 1; those of the same section
+        are compared. takes: if it differs, wait() is to raise Stale, so that it takes the state of
+        another. last: of the job, whose workers are all to end with the same. Waits for nobody.
+        Raises Busy where the connection takes no message now."""
         values = (c.c_uint64 * len(digests))(*digests)
         mine = _library.Comparison(size=c.sizeof(_library.Comparison), parts=_rows(parts),
                                    part_count=len(parts), tensors=values,
-                                   tensor_count=len(digests), first=first, each=each, takes=takes,
-                                   last=last)
+                                   tensor_count=len(digests), first=first, each=each,
+                                   section=section, takes=takes, last=last)
         self._call(lib.muster_compare, c.byref(mine))
 
     def difference(self) -> Optional[Difference]:

@@ -92,14 +92,19 @@ static void make_room(struct mst_comparisons *c, uint32_t rank)
 		drop(c, oldest(c, UINT32_MAX, &count));
 }
 
+static bool is_of_the_same(const struct mst_compared *row, const struct mst_comparison *said)
+{
+	return row->version == said->version && row->first == said->first &&
+	       row->each == said->each && row->count == said->count &&
+	       row->section == said->section;
+}
+
 static struct mst_compared *row_of(struct mst_comparisons *c, uint32_t rank,
 				   const struct mst_comparison *said)
 {
 	for (uint32_t i = 0; i < c->count; i++) {
-		struct mst_compared *row = &c->row[i];
-		if (row->version == said->version && row->first == said->first &&
-		    row->each == said->each && row->count == said->count)
-			return row;
+		if (is_of_the_same(&c->row[i], said))
+			return &c->row[i];
 	}
 	make_room(c, rank);
 	struct mst_compared *row = &c->row[c->count++];
@@ -107,6 +112,7 @@ static struct mst_compared *row_of(struct mst_comparisons *c, uint32_t rank,
 	row->first = said->first;
 	row->each = said->each;
 	row->count = said->count;
+	row->section = said->section;
 	return row;
 }
 

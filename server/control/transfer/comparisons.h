@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What workers that own the parameters say that they have after a version, and which of them have
- * something else than most. Reports of the same version and the same tensors are compared with each
- * other. Ranks that say the same are a group.
+ * something else than most. Reports of the same version and the same section of the same tensors
+ * are compared with each other. Ranks that say the same are a group.
  *
  * The group of most ranks is right; of groups that as many ranks have, none is, and all these ranks
  * are told. Reports are judged when every worker that is present has said its own, or something of
@@ -45,10 +45,11 @@ struct mst_vote {
 	bool forgotten; /* the rank has another state now: it does not count */
 };
 
-/* The reports of one version and the same tensors. */
+/* The reports of one version and the same section of the same tensors. */
 struct mst_compared {
 	uint64_t version;
 	uint32_t first, each, count; /* tensors */
+	uint32_t section;            /* of each of them */
 	uint32_t said;               /* ranks */
 	uint32_t groups;             /* that are kept: those of most ranks */
 	bool others;                 /* there are more */

@@ -80,6 +80,7 @@ static void parts_and_tensors_go_each_in_a_message(void)
 
 	mine.first = 7;
 	mine.each = 2;
+	mine.section = 4;
 	mine.takes = mine.last = true;
 	begin(hear_both);
 	CU_ASSERT_EQUAL(muster_compare(client_handle, &mine), 0);
@@ -91,6 +92,7 @@ static void parts_and_tensors_go_each_in_a_message(void)
 	CU_ASSERT_STRING_EQUAL(parts.part[0].value, "0.1");
 	CU_ASSERT_EQUAL(parts.part[0].digest, 5);
 	CU_ASSERT(tensors.part_count == 0 && tensors.first == 7 && tensors.each == 2);
+	CU_ASSERT_EQUAL(tensors.section, 4);
 	CU_ASSERT_EQUAL(tensors.count, 3);
 	CU_ASSERT_EQUAL(memcmp(tensors.digest, digests, sizeof(digests)), 0);
 	CU_ASSERT(parts.takes && parts.last && tensors.takes && tensors.last);

@@ -56,6 +56,7 @@ static void make_comparison(void)
 				      .last = 1,
 				      .first = 128,
 				      .each = 2,
+				      .section = 3,
 				      .part_count = MUSTER_PARTS_MAX,
 				      .count = MUSTER_COMPARE_MAX };
 	make_parts(c->part);

@@ -363,6 +363,36 @@ static void a_difference_at_the_end_is_noted_also_where_it_was_known(void)
 	end();
 }
 
+/* A worker says what it has of a section of one large tensor: all have the same. */
+static void has_section(uint32_t rank, uint64_t version, uint32_t section, bool last)
+{
+	static struct mst_comparison said;
+
+	said = (struct mst_comparison){ .version = version,
+					.last = last,
+					.each = 1,
+					.section = section,
+					.count = 1,
+					.digest = { 100 + section } };
+	CU_ASSERT_PTR_NULL(compares(rank, &said));
+}
+
+/* Rank 0 says one section of a version as that of any version, and then all sections of it as
+ * those of the last version. Rank 1 does the same after it. */
+static void sections_of_a_tensor_are_not_compared_with_each_other(void)
+{
+	begin(2);
+	for (uint32_t rank = 0; rank < 2; rank++) {
+		has_section(rank, 32, 3, false);
+		for (uint32_t section = 1; section <= 4; section++)
+			has_section(rank, 32, section, true);
+	}
+	CU_ASSERT_EQUAL(base.job.differences, 0);
+	CU_ASSERT_STRING_EQUAL(base.job.apart.text, "");
+	CU_ASSERT_EQUAL(divergence.comparisons.count, 4);
+	end();
+}
+
 /* Versions that there are not push out what this rank alone has said, and nothing else. */
 static void a_rank_cannot_push_out_what_others_have_said(void)
 {
@@ -469,6 +499,8 @@ static CU_TestInfo cases[] = {
 	{ "a difference at the end of the job is noted", a_difference_at_the_end_is_noted },
 	{ "a difference at the end of the job is noted also where it was known",
 	  a_difference_at_the_end_is_noted_also_where_it_was_known },
+	{ "sections of a tensor are not compared with each other",
+	  sections_of_a_tensor_are_not_compared_with_each_other },
 	{ "a rank cannot push out what others have said",
 	  a_rank_cannot_push_out_what_others_have_said },
 	{ "all of many that differ are counted", more_states_than_are_kept_are_told_too },
