@@ -42,6 +42,9 @@ struct mst_returning_handle {
 	bool chooses;    /* a network did not work, and the next is tried: */
 	struct mst_network_choice choice;
 	uint64_t heard_until_ns; /* a link is lost: the leader's words are waited for; 0: not yet */
+	/* The user has asked for the end of the job, and the leader has not been told since the
+	 * first outcome of this session. Before the start it does not listen to that. */
+	bool owes_end;
 };
 
 struct muster {

@@ -492,6 +492,8 @@ static int look_once(struct muster *m, unsigned *misses)
 		rc = MST_AGAIN;
 	if (rc == 0 && (m->worker.phase == MST_WORKER_STARTING || m->lineage.of.number == 0))
 		mst_return_settle(m);
+	if (rc == 0)
+		mst_return_tell_end(m);
 	*misses = mst_worker_misses(&m->worker);
 	if (!mst_client_session_has_begun(&m->session))
 		*misses |= MST_MISSES_ANSWER;
@@ -688,5 +690,6 @@ int muster_finish(struct muster *m, const char *why)
 				       "the control connection is busy; try again");
 	/* -EPIPE: the connection is over, and the next look tells why. */
 	m->worker.finishing = true;
+	m->returning.owes_end = m->worker.phase != MST_WORKER_WORKING;
 	return 0;
 }

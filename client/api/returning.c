@@ -173,21 +173,34 @@ static int link_again(struct muster *m)
 	return rc;
 }
 
-/* What the leader of the last session knew of this worker. */
-static void tell_again(struct muster *m)
+static int tell_finish(struct muster *m, uint64_t goal)
 {
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 
 	if (msg == NULL)
-		return; /* the job ends when an operator ends it, or another worker */
+		return -ENOMEM;
 	msg->kind = MST_MSG_FINISH;
-	msg->goal = m->goal_given;
-	if (m->goal_given != 0 && mst_client_session_tell(&m->session, msg) == 0)
-		m->goals_told++;
-	msg->goal = 0;
-	if (m->worker.finishing)
-		(void)mst_client_session_tell(&m->session, msg);
+	msg->goal = goal;
+	int rc = mst_client_session_tell(&m->session, msg);
 	free(msg);
+	return rc;
+}
+
+/* What the leader of the last session knew of this worker. Without memory for it another worker may
+ * have told the same. */
+static void tell_again(struct muster *m)
+{
+	if (m->goal_given != 0 && tell_finish(m, m->goal_given) == 0)
+		m->goals_told++;
+	m->returning.owes_end = m->worker.finishing;
+}
+
+void mst_return_tell_end(struct muster *m)
+{
+	if (!m->returning.owes_end || m->worker.phase != MST_WORKER_WORKING)
+		return;
+	int rc = tell_finish(m, 0);
+	m->returning.owes_end = rc == -EAGAIN || rc == -ENOMEM; /* the next look tries again */
 }
 
 static int swap(struct muster *m)

@@ -27,6 +27,9 @@ void mst_return_settle(struct muster *m);
 /* The first outcome of a session is given. @before: the version of the one before it, which an
  * earlier session gave; MST_VERSION_NONE: none. */
 void mst_return_done(struct muster *m, uint64_t before, struct muster_outcome *out);
+/* Tells the leader that the user wants the end of the job, if it has still to be told, and listens
+ * to that by now. */
+void mst_return_tell_end(struct muster *m);
 /* Another version is given, or has been taken: nobody reads the copy of the last any more. */
 void mst_return_drop_copy(struct muster *m);
 
