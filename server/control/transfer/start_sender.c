@@ -102,6 +102,15 @@ static bool lacks_tensors(const struct mst_job *j, const struct mst_conn *c)
 				   : !mst_job_has_tensors(j);
 }
 
+/* The record of what this worker has sent. false: a version came without its set. */
+static bool take_set(const struct mst_job *j, const struct mst_conn *c, struct mst_brought *out)
+{
+	bool has = mst_job_sets_newest(&j->sets, c->claimed.version, out);
+
+	out->bare = is_bare(c); /* without a set if it took that version with a state */
+	return has || out->bare || c->claimed.number == 0;
+}
+
 int mst_start_sender_state(struct mst_start_state *s, struct mst_conn *c,
 			   const struct mst_state_piece *piece, struct mst_reason *why)
 {
@@ -128,13 +137,11 @@ int mst_start_sender_state(struct mst_start_state *s, struct mst_conn *c,
 	c->state_received += piece->length;
 	if (c->state_received < total)
 		return 0;
-	struct mst_brought brought = { .bare = is_bare(c), .lr_scale = 1 };
+	struct mst_brought brought = { .lr_scale = 1 };
 
-	bool has_set = mst_job_sets_newest(&j->sets, c->claimed.version, &brought);
-	if (c->claimed.number > 0 && !is_bare(c) && !has_set)
+	if (!mst_job_has_state(j) && !take_set(j, c, &brought))
 		return mst_reason_fail(why, -EPROTO,
 				       "broke the protocol: a version without its set");
-	brought.bare = is_bare(c); /* without a set if it took that version with a state */
 	c->sends_state = false;
 	mst_start_state_ends(s, c->who, &brought);
 	return 0;
@@ -166,7 +173,7 @@ void mst_start_sender_ask(struct mst_start_state *s, struct mst_identity who)
 	struct mst_message *m = mst_frontend_draft(&b->front, MST_MSG_SEND_STATE);
 	m->wanted.tensors = wants_tensors(&b->job, c) && mst_job_lacks_table(&b->job);
 	m->wanted.state = !mst_job_has_state(&b->job) && !is_bare(c);
-	m->wanted.sets = c->claimed.number > 0;
+	m->wanted.sets = !mst_job_has_state(&b->job) && c->claimed.number > 0;
 	mst_frontend_send(&b->front, c, m);
 }
 

@@ -269,6 +269,22 @@ static void sets_of_one_that_is_lost_are_not_taken_for_those_of_the_next(void)
 	end();
 }
 
+/* Its sets are of versions that are void; it is asked because the checkpoint has no table. */
+static void where_a_checkpoint_has_the_version_nothing_else_is_brought(void)
+{
+	begin(true);
+	options.owner = MUSTER_SERVERS_OWN;
+	base.job.resume.dir = "state";
+	for (uint32_t rank = 1; rank < WORKERS; rank++) {
+		mst_start_sender_ask(&workers.start_state, (struct mst_identity){ rank, rank + 1 });
+		CU_ASSERT(worker[rank].wanted.sets == 0 && worker[rank].wanted.state == 0);
+		state_of(rank, 0);
+		CU_ASSERT(arrived == rank && lost == 0 && !bare && shares == 0);
+	}
+	base.job.resume.dir = NULL;
+	end();
+}
+
 /* ---- what all hear ---- */
 
 static void all_hear_that_a_generation_begins(void)
@@ -328,6 +344,8 @@ static CU_TestInfo cases[] = {
 	  set_that_nobody_asked_for_breaks_the_protocol },
 	{ "sets of one that is lost are not taken for those of the next",
 	  sets_of_one_that_is_lost_are_not_taken_for_those_of_the_next },
+	{ "where a checkpoint has the version nothing else is brought",
+	  where_a_checkpoint_has_the_version_nothing_else_is_brought },
 	{ "all hear that a generation begins", all_hear_that_a_generation_begins },
 	{ "each hears what has become of its own gradients",
 	  each_hears_what_has_become_of_its_own_gradients },
