@@ -134,6 +134,9 @@ class Server:
         os.close(w)
         with os.fdopen(r) as ready:
             line = ready.readline()
+        if not line:
+            self.process.wait(SECONDS)
+            sys.exit(f"musterd does not start: {self.said()}")
         self.port = int(re.search(r":(\d+)$", line).group(1))
         self.host = listen.rpartition(":")[0]
         self.address = f"{self.host}:{self.port}"

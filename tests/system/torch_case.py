@@ -76,13 +76,14 @@ class Ranks:
     """A server, and a process for each rank, that runs work(rank, ranks); None: there are none
     yet."""
 
-    def __init__(self, a, count, work, *options):
+    def __init__(self, a, count, work, *options, listen="127.0.0.1:0"):
         if "--history" not in options:
             options = ("--history", "64", *options)
         if "--owner" not in options:
             options = ("--owner", "workers", *options)
-        self.server = Server(a.musterd, *CALM, "--patience", "60s", "--workers", str(count),
-                             "--join-timeout", "300s", *options)
+        self.words = (*CALM, "--patience", "60s", "--workers", str(count), "--join-timeout", "300s",
+                      *options)
+        self.server = Server(a.musterd, *self.words, listen=listen)
         self.folder, self.parent = tempfile.mkdtemp(prefix="muster-test-"), os.getpid()
         self.pids = [work and self.fork(rank, work) for rank in range(count)]
 

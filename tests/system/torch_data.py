@@ -132,6 +132,19 @@ def account(folder, rank):
     return steps, state
 
 
+def adds_up(accounts):
+    """The samples that have counted, and those that are still to come."""
+    state = accounts[0][1]
+    must(all(place == state for _, place in accounts), "the samplers of ranks differ")
+    counted = Counter(sample for steps, _ in accounts for step in steps
+                      if step["verdict"] == "COUNTED" for sample in step["samples"])
+    left = Counter(map(tuple, state["queue"]))
+    every = Counter((epoch, i) for epoch in range(state["epoch"]) for i in range(COUNT))
+    check(f"of {state['epoch']} epochs each sample has counted once, or is still to come",
+          counted + left == every and state["epoch"] >= 3)
+    return counted, left
+
+
 def again(a):
     """on_late="again": what a slow rank has computed on in vain another rank computes on, and every
     sample counts once in each epoch."""
@@ -139,19 +152,12 @@ def again(a):
         said = run(a, RANKS, os.path.join(HERE, "programs", "drawn_again.py"),
                    "--policy", "backup:2", "--history", "64", "--", folder)
         accounts = [account(folder, rank) for rank in range(RANKS)]
-    state = accounts[0][1]
-    must(all(place == state for _, place in accounts), "the samplers of ranks differ")
-
-    counted, by = Counter(), {}
+    counted, left = adds_up(accounts)
+    state, by = accounts[0][1], {}
     for rank, (steps, _) in enumerate(accounts):
         for step in steps:
             if step["verdict"] == "COUNTED":
-                counted.update(step["samples"])
                 by.update(dict.fromkeys(step["samples"], rank))
-    left = Counter(map(tuple, state["queue"]))
-    every = Counter((epoch, i) for epoch in range(state["epoch"]) for i in range(COUNT))
-    check(f"of {state['epoch']} epochs each sample has counted once, or is still to come",
-          counted + left == every and state["epoch"] >= 3)
 
     late = [step["samples"] for step in accounts[SLOW][0] if step["verdict"] == "LATE"]
     lost = [s for batch in late for s in batch if s not in counted and s not in left]
@@ -190,5 +196,6 @@ def examples(a):
     check(f"it has read the text that it was given: {told}", max(told) < 1.5)
 
 
-CASES = {"again": again, "examples": examples, "queue": queue}
-main(CASES, "musterd", "library", "muster")
+if __name__ == "__main__":
+    CASES = {"again": again, "examples": examples, "queue": queue}
+    main(CASES, "musterd", "library", "muster")

@@ -140,8 +140,8 @@ class Served(Rank):
         if out.result is not None and (
                 out.fresh or out.version != self.version or not self._copy):
             with _signals.not_in_the_middle():
-                # where a server was lost, versions may go down
-                this.versions += max(0, out.version - self.version)
+                # where a server was lost, versions have gone down first, to that of a checkpoint
+                this.versions += max(0, out.version - (self.version - out.withdrawn))
                 self._take(out)
 
     # ---- parameters ----
