@@ -160,6 +160,11 @@ static void print_policy(const struct mst_status_policy *p, FILE *out)
 
 void mst_report_policies(const struct mst_status *job, FILE *out)
 {
+	if (job->policy_change != MST_NOT_KNOWN && job->policy_change > 0)
+		(void)fprintf(out,
+			      "policy %s came with change %" PRIu64
+			      " of the policy, counted from the start of the run\n",
+			      job->policy, job->policy_change);
 	if (job->next_policy[0] != '\0')
 		(void)fprintf(out, "from version %" PRIu64 " on: policy %s\n", job->next_since,
 			      job->next_policy);

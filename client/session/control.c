@@ -196,14 +196,50 @@ static void take_average(struct mst_control *c, const struct mst_handed *p)
 		publish(c);
 }
 
+static void know(struct mst_told *told, const struct mst_in_force *what)
+{
+	told->knows = true;
+	told->in_force = *what;
+}
+
+static void take_policy(struct mst_told *told, const char *policy)
+{
+	if (policy[0] != '\0')
+		(void)snprintf(told->policy, sizeof(told->policy), "%s", policy);
+}
+
+/* One to a start that is under way does not say which change is in force: who else comes back may
+ * know more. */
+static void take_welcome(struct mst_told *told, const struct mst_welcome *welcome)
+{
+	told->welcomed = true;
+	told->welcome = *welcome;
+	take_policy(told, welcome->policy);
+	if (welcome->generation.number > 0)
+		know(told, &welcome->in_force);
+}
+
+static void take_begins(struct mst_told *told, const struct mst_begins *begins)
+{
+	told->begun = true;
+	told->begins = *begins;
+	take_policy(told, begins->policy);
+	know(told, &begins->in_force);
+}
+
+static void take_change(struct mst_told *told, const struct mst_in_force *what)
+{
+	take_policy(told, what->policy);
+	know(told, what);
+}
+
 static void hear(struct mst_control *c, const struct mst_message *msg)
 {
 	struct mst_told *told = &c->told;
 
 	switch (msg->kind) {
 	case MST_MSG_WELCOME:
-		told->welcomed = true;
-		told->welcome = msg->welcome;
+		take_welcome(told, &msg->welcome);
 		break;
 	case MST_MSG_SEND_STATE:
 		told->send_state = true;
@@ -245,8 +281,10 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		mst_silence_beat(&c->silence, &msg->beat);
 		return;
 	case MST_MSG_BEGINS:
-		told->begun = true;
-		told->begins = msg->begins;
+		take_begins(told, &msg->begins);
+		break;
+	case MST_MSG_IN_FORCE:
+		take_change(told, &msg->in_force);
 		break;
 	case MST_MSG_ERROR:
 		if (msg->error.code == MST_AGAIN) {

@@ -51,6 +51,9 @@ struct mst_told {
 	bool asked_again; /* the leader has said so itself */
 	bool begun;       /* a generation has begun: */
 	struct mst_begins begins;
+	char policy[MST_POLICY_LEN]; /* in force, or about to be */
+	bool knows;                  /* which change that is is known: */
+	struct mst_in_force in_force;
 	struct mst_reason reason;
 	struct mst_welcome welcome;
 };

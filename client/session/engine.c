@@ -115,7 +115,7 @@ int mst_engine_take(struct mst_engine *e)
 	bool news = mst_control_news(s->control);
 
 	if (news)
-		mst_control_look(s->control, &s->told);
+		mst_client_session_look(s);
 	/* A reader's fence, as of a sequence lock: what the user read in place before this call was
 	 * read before the look that finds whether the session had ended. Pairs with the fence that
 	 * the server's put of the session word makes before its buffers change. */

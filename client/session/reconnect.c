@@ -70,6 +70,10 @@ static void begin(struct mst_reconnect *c)
 		(void)mst_lineage_claim(c->lineage, &c->next.returning);
 		c->next.rank = (int32_t)told->welcome.rank;
 	}
+	if (told->knows)
+		c->in_force = told->in_force;
+	if (c->next.returning.run[0] != '\0')
+		c->next.returning.in_force = c->in_force;
 	if (c->until_ns == 0) {
 		c->lost_ns = now_ns;
 		c->until_ns = told->welcome.server_patience_ns < MST_NEVER - now_ns

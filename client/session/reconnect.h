@@ -34,6 +34,9 @@ struct mst_reconnect {
 	int error;                      /* OVER: what the program is told */
 	uint64_t lost_ns, until_ns;     /* 0: no session is lost */
 	struct mst_told last;           /* the thread's: of the session that was lost last */
+	/* The thread's: the last change of policy that a session has told of. One that is lost
+	 * before its generation has begun tells nothing. */
+	struct mst_in_force in_force;
 };
 
 /* @first: the session that the handle has joined; what it was joined with is kept for the next. */

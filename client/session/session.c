@@ -529,6 +529,13 @@ void mst_client_session_adopt(struct mst_client_session *s, struct mst_client_se
 	s->job.first_samples = first.first_samples;
 }
 
+void mst_client_session_look(struct mst_client_session *s)
+{
+	mst_control_look(s->control, &s->told);
+	if (s->told.policy[0] != '\0')
+		memcpy(s->welcome.policy, s->told.policy, sizeof(s->welcome.policy));
+}
+
 /* Does an error of a link look as it does when the session has ended? */
 static bool is_of_an_end(int error)
 {

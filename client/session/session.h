@@ -73,6 +73,9 @@ static inline bool mst_client_session_returns(const struct mst_client_session *s
 	return s->welcome.server_patience_ns != 0;
 }
 
+/* The handle's thread: looks at what the leader has said since, and at the policy in force. */
+void mst_client_session_look(struct mst_client_session *s);
+
 /* Is it known which generation the session is of? Else the leader has still to say it. */
 static inline bool mst_client_session_has_begun(const struct mst_client_session *s)
 {

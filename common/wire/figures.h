@@ -81,7 +81,10 @@
 	  "stragglers are compared with it; null while that is not known") \
 	F(40, NEW_FLAG, goes_on, "goes_on", BOOL, \
 	  "it has ended at this server, since one is lost, and goes on when servers are started " \
-	  "again (--server-patience)")
+	  "again (--server-patience)") \
+	F(60, NEW_U64, policy_change, "policy_change", COUNT, \
+	  "the number of the change that the policy in force came with, counted over all " \
+	  "generations; 0: it is that of the command line")
 
 /* Figures of each policy that was in force. */
 #define MST_POLICY_FIGURES(F) \

@@ -122,6 +122,7 @@ enum mst_message_kind {
 	/* worker, before a start state that is a version: the record of that version, and of those
 	 * before it that it has; in pieces, oldest first */
 	MST_MSG_SET,
+	MST_MSG_IN_FORCE, /* leader: the policy has been changed; to what */
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -147,15 +148,24 @@ struct mst_generation {
 	uint64_t made_before; /* the same of the version before that */
 };
 
+/* The policy of a run, if it has been changed since its start. It outlives the servers: workers
+ * bring it to those that come next, and the manifests of checkpoints have it. */
+struct mst_in_force {
+	uint64_t number; /* of the change, counted over all generations; 0: there was none, and */
+	uint32_t forced; /* neither this: 1: it was asked for with --force; */
+	char policy[MST_POLICY_LEN]; /* nor this, as it was typed */
+};
+
 /* What a worker that comes back has. */
 struct mst_returning {
 	char run[MST_RUN_LEN]; /* of the generation of its last outcome; "": there was none */
 	uint64_t number;
-	uint64_t version;     /* of its last outcome, */
-	uint64_t made;        /* which was made by the generation of this id; 0: by none; */
-	uint64_t made_before; /* the same of the version before that; 0 also: not known */
-	double samples;       /* in all versions up to that */
-	uint32_t incarnation; /* of its last session */
+	uint64_t version;             /* of its last outcome, */
+	uint64_t made;                /* which was made by the generation of this id; 0: by none; */
+	uint64_t made_before;         /* the same of the version before that; 0 also: not known */
+	double samples;               /* in all versions up to that */
+	uint32_t incarnation;         /* of its last session */
+	struct mst_in_force in_force; /* the newest that it has been told of */
 };
 
 struct mst_hello {
@@ -196,6 +206,7 @@ struct mst_welcome {
 	struct mst_generation generation; /* began: 0 before its start */
 	uint64_t server_patience_ns;      /* 0: a worker that is lost does not come back */
 	uint32_t history;                 /* workers own: versions that are kept */
+	struct mst_in_force in_force;     /* of a generation that has begun */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	struct mst_path path;
@@ -298,6 +309,8 @@ struct mst_begins {
 	/* The worker comes back, and what it has leads to the version that the generation began
 	 * with: in these versions after its own it is. */
 	struct mst_counted_list counted;
+	char policy[MST_POLICY_LEN];  /* that it begins under, */
+	struct mst_in_force in_force; /* and, if that is the last change's, its number */
 };
 
 /* A start state that a worker may offer. */
@@ -516,6 +529,7 @@ struct mst_message {
 		struct mst_error_message error;
 		struct mst_start_offer start;
 		struct mst_begins begins;
+		struct mst_in_force in_force;
 		struct mst_set_piece set;
 		struct mst_wanted wanted; /* SEND_STATE */
 		struct mst_state_piece state;

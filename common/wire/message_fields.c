@@ -23,6 +23,10 @@
 		FIELD((tag) + 2, U64, of, table.name_bytes),                                       \
 		FIELD((tag) + 3, U64, of, table.names), FIELD((tag) + 4, U64, of, table.places),   \
 		FIELD((tag) + 5, U64, of, table.scales)
+/* Tags from @tag on: three. */
+#define IN_FORCE(tag, of, at)                                                                      \
+	OPTIONAL(tag, U64, of, at number, 0), OPTIONAL((tag) + 1, ENUM, of, at forced, 2),         \
+		OPTIONAL((tag) + 2, TEXT, of, at policy, MST_POLICY_LEN)
 #define ORIGINS(tag, of, rows) ROWS(tag, of, origins.count, MST_ORIGINS_MAX, rows)
 
 static const struct mst_field origin_fields[] = { BYTES(1, mst_origin, address) };
@@ -49,6 +53,7 @@ static const struct mst_field hello_fields[] = {
 	OPTIONAL(20, U64, mst_hello, returning.made_before, 0),
 	OPTIONAL(21, F64, mst_hello, returning.samples, 0),
 	OPTIONAL(22, U32, mst_hello, returning.incarnation, 0),
+	IN_FORCE(40, mst_hello, returning.in_force.),
 };
 
 static_assert(sizeof(enum muster_verdict) == sizeof(uint32_t), "a verdict is coded as an ENUM");
@@ -109,6 +114,7 @@ static const struct mst_field welcome_fields[] = {
 	OPTIONAL(36, U64, mst_welcome, generation.made_before, 0),
 	OPTIONAL(37, U64, mst_welcome, server_patience_ns, 0),
 	OPTIONAL(38, U32, mst_welcome, history, 0),
+	IN_FORCE(50, mst_welcome, in_force.),
 };
 
 static const struct mst_field error_fields[] = {
@@ -331,7 +337,10 @@ static const struct mst_field begins_fields[] = {
 	FIELD(5, U64, mst_begins, generation.made),
 	FIELD(6, U64, mst_begins, generation.made_before),
 	ROWS(7, mst_begins, counted.count, MST_COUNTED_MAX, counted_rows),
+	OPTIONAL(10, TEXT, mst_begins, policy, MST_POLICY_LEN),
+	IN_FORCE(11, mst_begins, in_force.),
 };
+static const struct mst_field in_force_fields[] = { IN_FORCE(1, mst_in_force, ) };
 static const struct mst_field wanted_fields[] = { LIMITED(1, ENUM, mst_message, wanted.tensors, 2),
 						  LIMITED(2, ENUM, mst_message, wanted.state, 2),
 						  OPTIONAL(3, ENUM, mst_message, wanted.sets, 2) };
@@ -507,6 +516,7 @@ static const struct mst_body bodies[] = {
 	KIND(FETCH, BODY, SHAPE(fetch_fields)),
 	KIND(BEGINS, BODY, SHAPE(begins_fields)),
 	KIND(SET, BODY, SHAPE(set_fields)),
+	KIND(IN_FORCE, BODY, SHAPE(in_force_fields)),
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

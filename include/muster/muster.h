@@ -281,7 +281,7 @@ struct muster_push_verdict {
 struct muster_job {
 	size_t size;
 	const char *name;
-	const char *policy; /* in force when this worker joined, as the user typed it */
+	const char *policy; /* in force, as typed; a wait may change it (muster policy) */
 	uint32_t rank, incarnation, workers;
 	uint32_t slots; /* gradient buffers of this worker */
 	uint64_t elems;

@@ -7,6 +7,7 @@
 #include "common/base/assert.h"
 #include "common/base/log.h"
 #include "server/control/connections/roles.h"
+#include "server/control/generations/take_over.h"
 #include "server/control/members/finishing.h"
 #include "server/control/members/follower_links.h"
 #include "server/control/transfer/start_sender.h"
@@ -183,7 +184,8 @@ static bool hear_change(struct mst_leader_plane *p, const struct mst_notice *not
 {
 	switch (notice->kind) {
 	case MST_NOTE_TAKEN:
-		mst_switching_taken(&p->switching, notice, now_ns);
+		if (!mst_take_over_taken(&p->base->job))
+			mst_switching_taken(&p->switching, notice, now_ns);
 		return true;
 	case MST_NOTE_POLICY:
 		mst_switching_in_force(&p->switching, notice);

@@ -44,7 +44,7 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """The job as this worker joined it; as struct muster_job."""
+    """The job as this worker joined it, and the policy in force; as struct muster_job."""
     name: str
     policy: str
     rank: int

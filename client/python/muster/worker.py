@@ -11,6 +11,7 @@ import select
 import threading
 import time
 import weakref
+from dataclasses import replace
 from typing import Any, Callable, Iterable, List, Optional, Sequence, Tuple
 
 from . import _arguments, _library
@@ -674,4 +675,7 @@ class Worker:
                        orders.by_micro, out.newest, out.generation, out.withdrawn,
                        more and answer.codes[0] > 0)
         self._answer, self._finished = None, told.finished
+        policy = lib.muster_job(self._handle).contents.policy.decode()
+        if policy != self.job.policy:
+            self.job = replace(self.job, policy=policy)
         return told

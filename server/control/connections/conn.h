@@ -105,8 +105,10 @@ struct mst_conn {
 	bool left;               /* the peer has said that it leaves, so its closing is no loss */
 	uint64_t state_received; /* bytes of the start state */
 	bool sends_state;
-	bool offers;                /* WORKER: it has said that it offers a start state */
-	struct mst_claimed claimed; /* JOINING, WORKER: what it has of an earlier generation */
+	bool offers;                  /* WORKER: it has said that it offers a start state */
+	struct mst_claimed claimed;   /* JOINING, WORKER: what it has of an earlier generation, */
+	bool comes_back;              /* if it comes back from one, */
+	struct mst_in_force in_force; /* and the last change of policy that it knows then */
 	bool sends_table; /* WORKER: it was asked for its tensor table, and has not sent all */
 	/* NEW: its table is not the job's, and is compared as it comes; the next tensor. And until
 	 * when that may take. */

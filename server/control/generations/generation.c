@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/checkpoint/part.h"
 #include "common/wire/range.h"
+#include "server/core/policy/in_force.h"
 
 int mst_generation_init(struct mst_job_generation *g, const struct mst_server_options *o,
 			struct mst_reason *why)
@@ -46,7 +47,8 @@ static bool is_sane(const struct mst_hello *hello)
 
 	return hello->rank >= 0 && r->incarnation > 0 && r->incarnation <= INCARNATION_MAX &&
 	       is_run(r->run) && r->number > 0 && r->number <= NUMBER_MAX &&
-	       r->version <= NUMBER_MAX && r->samples >= 0 && r->samples <= MST_SAMPLES_MAX;
+	       r->version <= NUMBER_MAX && r->samples >= 0 && r->samples <= MST_SAMPLES_MAX &&
+	       mst_in_force_is_sane(&r->in_force);
 }
 
 static int not_counted(const struct mst_hello *hello, const struct mst_server_options *o,

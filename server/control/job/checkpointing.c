@@ -136,6 +136,8 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	snprintf(m->policy, sizeof(m->policy), "%s", mst_job_policy(j)->name);
 	fill_groups(&j->plan.server.aggregator, m);
 	m->parts = m->groups > 0 ? mst_job_servers(j) : 0;
+	if (mst_kept_write_in_force(&j->in_force.now, &m->values) != 0)
+		return mst_reason_fail(why, -ENOMEM, "there is no memory for its manifest");
 	return mst_kept_write(kept, m, why);
 }
 

@@ -119,11 +119,26 @@ static int prepare_checkpoints(struct mst_job *j, struct mst_reason *why)
 		snprintf(j->run, sizeof(j->run), "%s", j->generation.now.run);
 	if (rc == 0 && j->o->resume != NULL)
 		rc = mst_resume_find(&j->resume, j->o, &j->terms, why);
-	if (rc == 0 && mst_resume_is_set(&j->resume))
+	if (rc == 0 && mst_resume_is_set(&j->resume) && !mst_resume_overrides(&j->resume, j->o))
 		mst_resume_policy(&j->resume, j->o, &j->terms.policy);
+	if (rc == 0 && mst_resume_is_set(&j->resume) && j->generation.counts)
+		j->in_force.kept = mst_resume_in_force(&j->resume);
 	if (rc == 0 && mst_server_options_saves(j->o))
 		rc = mst_state_directory_check(j->o, mst_job_first_version(j), why);
 	return rc;
+}
+
+static void enter_first_policy(struct mst_job *j)
+{
+	struct mst_job_policy first;
+
+	mst_job_policy_init(&first, j->o->policy, &j->terms.policy);
+	first.begun = first.since = mst_job_first_version(j) + 1;
+	j->policies = (struct mst_job_policies){ 0 };
+	mst_job_policies_enter(&j->policies, &first);
+	j->in_force.now = (struct mst_in_force){ 0 };
+	j->in_force.is_open = j->in_force.kept.number > 0;
+	j->in_force.waits = false;
 }
 
 int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_reason *why)
@@ -142,12 +157,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_re
 		rc = prepare_checkpoints(j, why);
 	if (rc != 0 || mst_job_follows(j))
 		return rc;
-	const struct mst_policy *policy = &j->terms.policy;
-	uint64_t since = mst_job_first_version(j) + 1;
-	struct mst_job_policy first;
-	mst_job_policy_init(&first, j->o->policy, policy);
-	first.begun = first.since = since;
-	mst_job_policies_enter(&j->policies, &first);
+	enter_first_policy(j);
 	j->goal = (struct mst_goal){ j->o->commits, MST_RANK_NONE };
 	return 0;
 }
@@ -159,13 +169,17 @@ int mst_job_tables(struct mst_job *j, uint32_t sessions)
 					.servers = j->o->servers };
 
 	j->present = calloc(j->o->workers, sizeof(*j->present));
-	return j->present != NULL ? mst_requests_init(&j->requests, &cfg) : -ENOMEM;
+	int rc = j->present != NULL ? 0 : -ENOMEM;
+	if (rc == 0 && j->generation.counts)
+		rc = mst_in_force_claims_init(&j->in_force.claims, j->o->workers);
+	return rc == 0 ? mst_requests_init(&j->requests, &cfg) : rc;
 }
 
 void mst_job_fini(struct mst_job *j)
 {
 	mst_ports_close(&j->ports);
 	mst_resume_fini(&j->resume);
+	mst_in_force_claims_fini(&j->in_force.claims);
 	mst_job_sets_fini(&j->sets);
 	mst_requests_fini(&j->requests);
 	free(j->present);
@@ -637,6 +651,11 @@ void mst_job_forget(struct mst_job *j)
 	mst_reason_clear(&j->asked);
 	mst_reason_clear(&j->worker_loss);
 	memset(j->present, 0, j->o->workers * sizeof(*j->present));
+	if (!mst_job_follows(j) && j->in_force.claims.workers > 0) {
+		for (uint32_t rank = 0; rank < j->o->workers; rank++)
+			mst_in_force_unclaim(&j->in_force.claims, rank);
+		enter_first_policy(j);
+	}
 }
 
 uint64_t mst_job_passes(struct mst_job *j)

@@ -12,6 +12,7 @@
 #include "common/wire/tensor_table.h"
 #include "server/control/connections/frontend.h"
 #include "server/control/generations/generation.h"
+#include "server/control/generations/in_force.h"
 #include "server/control/generations/sets.h"
 #include "server/control/job/metrics.h"
 #include "server/control/job/policies.h"
@@ -60,7 +61,8 @@ struct mst_job {
 	struct mst_job_sets sets;             /* of versions, that a worker has brought */
 	struct mst_resume resume;             /* the checkpoint that the job goes on from */
 	struct mst_job_policies policies;
-	struct mst_plan plan; /* length 0: no valid hello has come yet */
+	struct mst_job_in_force in_force; /* at the leader */
+	struct mst_plan plan;             /* length 0: no valid hello has come yet */
 	/* The tensor table that the first hello has told of; NULL: it told of none. It is not whole
 	 * before a worker has sent it. */
 	struct mst_tensor_table *tensors;

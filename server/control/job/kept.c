@@ -3,14 +3,20 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/wire/range.h"
+#include "server/core/policy/in_force.h"
 
 #define SAMPLES "samples"
 #define CLOCKS "clocks"
 #define INCARNATIONS "incarnations"
 #define CONTRIBUTIONS "contributions" /* for people: nobody reads it */
+#define CHANGE "policy_change"
+#define CHANGED_TO "policy_changed_to"
+#define CHANGE_FORCED "policy_change_forced"
 
 /* ---- the ranges ---- */
 
@@ -99,6 +105,35 @@ int mst_kept_write(const struct mst_kept *kept, struct mst_checkpoint_manifest *
 	if (add_all(kept, &m->values) == 0)
 		return 0;
 	return mst_reason_fail(why, -ENOMEM, "there is no memory for its manifest");
+}
+
+/* A manifest of before has none of these, and one of a policy that was never changed neither. */
+int mst_kept_write_in_force(const struct mst_in_force *what, struct mst_values *v)
+{
+	if (what->number == 0)
+		return 0;
+	int rc = mst_values_add_u64(v, CHANGE, what->number);
+	if (rc == 0)
+		rc = mst_values_add_text(v, CHANGED_TO, what->policy);
+	return rc == 0 ? mst_values_add_u64(v, CHANGE_FORCED, what->forced) : rc;
+}
+
+void mst_kept_in_force(const struct mst_values *v, struct mst_in_force *out)
+{
+	uint64_t forced = 0;
+	const char *policy;
+
+	*out = (struct mst_in_force){ 0 };
+	if (mst_values_u64(v, CHANGE, &out->number) != 0 ||
+	    mst_values_text(v, CHANGED_TO, &policy) != 0 || strlen(policy) >= sizeof(out->policy) ||
+	    mst_values_u64(v, CHANGE_FORCED, &forced) != 0 || forced > 1) {
+		out->number = 0;
+		return;
+	}
+	out->forced = (uint32_t)forced;
+	snprintf(out->policy, sizeof(out->policy), "%s", policy);
+	if (!mst_in_force_is_sane(out))
+		*out = (struct mst_in_force){ 0 };
 }
 
 /* ---- reading ---- */

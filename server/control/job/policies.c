@@ -21,6 +21,15 @@ void mst_job_policies_enter(struct mst_job_policies *p, const struct mst_job_pol
 	p->kept[p->count++ % MST_STATUS_POLICIES] = *policy;
 }
 
+void mst_job_policies_replace(struct mst_job_policies *p, const struct mst_job_policy *policy)
+{
+	struct mst_job_policy *now = &p->kept[(p->count - 1) % MST_STATUS_POLICIES];
+	uint64_t begun = now->begun;
+
+	*now = *policy;
+	now->begun = now->since = begun;
+}
+
 void mst_job_policies_begin(struct mst_job_policies *p, uint64_t first)
 {
 	struct mst_job_policy *now = &p->kept[(p->count - 1) % MST_STATUS_POLICIES];
@@ -49,6 +58,7 @@ static const char *name_of(const struct mst_job_policies *p, uint64_t since)
 void mst_job_policies_fill(const struct mst_job_policies *p, struct mst_status *out)
 {
 	snprintf(out->policy, sizeof(out->policy), "%s", mst_job_policies_now(p)->name);
+	out->policy_change = mst_job_policies_now(p)->number;
 	snprintf(out->next_policy, sizeof(out->next_policy), "%s", p->next.name);
 	out->next_since = p->next.name[0] != '\0' ? p->next.since : 0;
 	for (uint32_t i = 0; i < out->policy_count; i++)

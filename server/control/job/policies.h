@@ -20,6 +20,7 @@ struct mst_job_policy {
 	char metric[MST_NAME_LEN]; /* the reported value that it follows; "": none */
 	uint64_t begun;            /* the first version that is made under it; */
 	uint64_t since;            /* and as it is now */
+	uint64_t number;           /* of the change that it came with; 0: of the command line */
 	struct mst_rule rule;
 };
 /* Under this name as it was typed; from no version on yet. */
@@ -47,6 +48,8 @@ static inline const struct mst_job_policy *mst_job_policies_now(const struct mst
 void mst_job_policies_begin(struct mst_job_policies *p, uint64_t first);
 /* Another policy is in force. */
 void mst_job_policies_enter(struct mst_job_policies *p, const struct mst_job_policy *policy);
+/* The job has not begun, and begins with this policy in place of the one that has been entered. */
+void mst_job_policies_replace(struct mst_job_policies *p, const struct mst_job_policy *policy);
 /* Does the policy in force, or the one that comes into force, follow the values of this name? */
 bool mst_job_policies_follow(const struct mst_job_policies *p, const char *metric);
 /* Writes the names of policies into the figures of the status that say since when they held. */

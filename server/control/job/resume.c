@@ -45,6 +45,19 @@ static const char *read_figures(const struct mst_resume *r, struct mst_controlle
 	return NULL;
 }
 
+struct mst_in_force mst_resume_in_force(const struct mst_resume *r)
+{
+	struct mst_in_force what;
+
+	mst_kept_in_force(&r->manifest.values, &what);
+	return what;
+}
+
+bool mst_resume_overrides(const struct mst_resume *r, const struct mst_server_options *o)
+{
+	return o->server_patience_ns != 0 && mst_resume_in_force(r).number > 0;
+}
+
 /* There may be fewer workers than before. */
 void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,
 		       struct mst_policy *policy)
@@ -167,6 +180,22 @@ static void tell_average(const struct mst_resume *r, const struct mst_server_opt
 			 o->job);
 }
 
+/* Where the policy outlives the servers, the start says which it is. */
+static void tell_policy(const struct mst_resume *r, const struct mst_server_options *o)
+{
+	struct mst_in_force changed = mst_resume_in_force(r);
+
+	if (mst_resume_overrides(r, o))
+		return;
+	if (changed.number > 0 && strcmp(changed.policy, o->policy) != 0)
+		mst_info("job \"%s\": the policy is %s from now on, as the command line says; it "
+			 "was changed to %s while the job ran, and muster policy %s changes it "
+			 "again",
+			 o->job, o->policy, changed.policy, changed.policy);
+	else if (strcmp(r->manifest.policy, o->policy) != 0)
+		mst_info("job \"%s\": the policy is %s from now on", o->job, o->policy);
+}
+
 static void tell(const struct mst_resume *r, const struct mst_server_options *o)
 {
 	const struct mst_checkpoint_manifest *m = &r->manifest;
@@ -175,8 +204,7 @@ static void tell(const struct mst_resume *r, const struct mst_server_options *o)
 		 " elements in %" PRIu32 " files, written under %s with %s",
 		 o->job, m->id.version, r->dir, r->kept.samples, m->id.elems, m->parts, m->policy,
 		 m->optimizer[0] != '\0' ? m->optimizer : "no optimiser");
-	if (strcmp(m->policy, o->policy) != 0)
-		mst_info("job \"%s\": the policy is %s from now on", o->job, o->policy);
+	tell_policy(r, o);
 	if (m->workers != o->workers)
 		mst_info("job \"%s\": workers are %" PRIu32 " from now on, and were %" PRIu32,
 			 o->job, o->workers, m->workers);

@@ -44,6 +44,11 @@ static inline bool mst_resume_is_set(const struct mst_resume *r)
 	return r->dir != NULL;
 }
 
+/* The last change of policy, as the checkpoint has it; number 0: there was none. */
+struct mst_in_force mst_resume_in_force(const struct mst_resume *r);
+/* Does the job go on under that policy, and not under that of the command line? */
+bool mst_resume_overrides(const struct mst_resume *r, const struct mst_server_options *o);
+
 /* Lets an adaptive policy go on where it was, if the checkpoint was written under one of the same
  * kind that follows the same loss; any other begins anew, and the log warns of it. */
 void mst_resume_policy(const struct mst_resume *r, const struct mst_server_options *o,

@@ -9,6 +9,7 @@
 #include "common/base/assert.h"
 #include "common/base/log.h"
 #include "common/transport/origins.h"
+#include "server/control/generations/take_over.h"
 #include "server/control/job/sentences.h"
 #include "server/control/members/comparing.h"
 #include "server/control/members/token.h"
@@ -226,6 +227,8 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	c->pid = hello->pid;
 	c->table = hello->table;
 	c->claimed = ev.join.claimed;
+	c->in_force = hello->returning.in_force;
+	c->comes_back = mst_hello_returns(hello);
 	c->origins = hello->origins;
 	mst_origins_add_peer(&c->origins, c->peer); /* also what a NAT makes of them */
 	c->who.rank = (uint32_t)hello->rank;
@@ -291,6 +294,7 @@ void mst_joining_admitted(struct mst_joining *j, const struct mst_notice *notice
 	}
 	mst_rejoins_count(&j->rejoins, (int32_t)c->who.rank, now_ns); /* that it has asked for */
 	mst_frontend_admit(&j->base->front, c, notice->who);
+	mst_take_over_joined(&j->base->job, notice->who.rank, c->comes_back ? &c->in_force : NULL);
 	mst_info("rank %" PRIu32 " joined from %s, process %" PRIu32 "%s", c->who.rank, c->peer,
 		 c->pid, c->who.incarnation > 1 ? ", again" : "");
 	p->admitted = *notice;
@@ -354,6 +358,8 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->generation = j->base->job.generation.now;
 	w->server_patience_ns = o->server_patience_ns;
 	w->history = plan->server.ledger.history;
+	if (j->base->job.state != MST_JOB_GATHERING) /* else BEGINS says it, when all are there */
+		w->in_force = j->base->job.in_force.now;
 	w->first_version = mst_job_first_version(&j->base->job);
 	w->first_samples = mst_job_first_samples(&j->base->job);
 	w->verdict_count = mst_verdicts_list(p->admitted.join.verdicts, w->verdict);

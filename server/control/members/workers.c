@@ -3,9 +3,11 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "server/control/generations/take_over.h"
 #include "server/control/job/sentences.h"
 #include "server/control/transfer/start_sender.h"
 
@@ -93,7 +95,8 @@ static bool take_start(struct mst_workers *w, struct mst_conn *c,
 				       .stateless = said->offers == MST_OFFER_STATELESS,
 				       .offered = said->version };
 
-	if (!mst_requests_event(&w->base->job.requests, &ev))
+	if (!mst_take_over_settle(&w->base->job) ||
+	    !mst_requests_event(&w->base->job.requests, &ev))
 		return false;
 	c->offers = said->offers == MST_OFFER_STATE;
 	w->base->job.present[c->who.rank] = true;
@@ -317,6 +320,9 @@ static void tell_generation(struct mst_workers *w)
 		struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_BEGINS);
 		c = mst_frontend_worker(&w->base->front, other->who);
 		m->begins.generation = g->now;
+		m->begins.in_force = w->base->job.in_force.now;
+		snprintf(m->begins.policy, sizeof(m->begins.policy), "%s",
+			 mst_job_policy(&w->base->job)->name);
 		mst_job_sets_counted(&w->base->job.sets, other->who.rank, &other->claimed,
 				     &m->begins.counted);
 		if (c != NULL && c->welcomed)
@@ -344,6 +350,7 @@ static void begin_generation(struct mst_workers *w, const struct mst_generation_
 			 "one is lost (--server-patience)",
 			 j->o->job, j->generation.now.run,
 			 (double)j->o->server_patience_ns / (double)MST_SECOND);
+	mst_take_over_tell(j);
 	tell_generation(w);
 	mst_job_sets_forget(&j->sets);
 }
@@ -358,8 +365,8 @@ void mst_workers_started(struct mst_workers *w, const struct mst_generation_view
 	begin_generation(w, generation);
 	mst_agreement_begin(&w->agreement);
 	const char *now = mst_job_policy(j)->now;
-	mst_sentence_policy(&text, &j->terms.policy.rule, j->o->workers);
-	mst_info("job \"%s\" starts: %s%s%s %s", j->o->job, j->o->policy,
+	mst_sentence_policy(&text, &mst_job_policy(j)->rule, j->o->workers);
+	mst_info("job \"%s\" starts: %s%s%s %s", j->o->job, mst_job_policy(j)->name,
 		 now[0] != '\0' ? ", at first " : "", now, text.text);
 	if (j->terms.schedule.count > 0)
 		mst_info("job \"%s\": the rate follows %s, by samples that count", j->o->job,
@@ -439,6 +446,7 @@ void mst_workers_evicted(struct mst_workers *w, const struct mst_notice *notice,
 	mst_sessions_forget(&w->base->sessions, who);
 	mst_followers_forget(&w->leading->followers, who);
 	w->base->job.present[who.rank] = false;
+	mst_take_over_left(&w->base->job, who.rank);
 	mst_agreement_lost(&w->agreement, who.rank);
 	mst_divergence_lost(&w->divergence);
 	if (why == MST_EVICT_LEFT) {

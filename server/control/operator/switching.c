@@ -8,44 +8,10 @@
 
 #include "common/base/log.h"
 #include "server/control/job/momentum.h"
+#include "server/control/job/policy_reading.h"
 #include "server/control/job/sentences.h"
 
 /* ---- what is asked for ---- */
-
-/* Reads the policy with the other options of the job, as at the start. */
-static int read_policy(const struct mst_job *j, const struct mst_policy_change *change,
-		       struct mst_policy *out, struct mst_reason *why)
-{
-	struct mst_server_options o = *j->o;
-
-	o.policy = change->policy;
-	/* the optimiser stays, and mst_policy_switch_check() says whether it suits the policy */
-	return mst_server_options_policy(&o, &j->terms.optimizer, out, why);
-}
-
-static int check(const struct mst_job *j, const struct mst_policy_change *change,
-		 const struct mst_policy *policy, struct mst_reason *why)
-{
-	struct mst_rule_context ctx = {
-		.owner = (enum muster_owner)j->o->owner,
-		.workers = j->o->workers,
-		.slots = j->plan.layout.slots,
-		.history = j->o->history,
-		.quorum_max = mst_plan_quorum_max(&j->plan),
-		.samples_max = j->o->samples,
-		.plain_step = mst_optimizer_is_plain(&j->plan.server.ledger.optimizer),
-		.norms = mst_controller_by_norms(&j->terms.policy.controller),
-		.force = j->o->force || change->force != 0,
-	};
-
-	if (mst_policy_switch_check(&mst_job_policy(j)->rule, policy, &ctx, why) == 0 &&
-	    mst_server_options_schedule_suits(&j->terms.schedule, &policy->rule, why) == 0 &&
-	    mst_server_options_distance_suits(j->o->lr_distance, policy, j->o->workers, why) == 0)
-		return 0;
-	mst_reason_set(why, "job \"%s\" cannot change from %s to %s: %s", j->o->job,
-		       mst_job_policy(j)->name, change->policy, why->text);
-	return -EINVAL;
-}
 
 static int check_state(const struct mst_job *j, const struct mst_policy_change *change,
 		       struct mst_reason *why)
@@ -71,9 +37,7 @@ static int read_change(const struct mst_job *j, const struct mst_policy_change *
 {
 	int rc = check_state(j, change, why);
 
-	if (rc == 0)
-		rc = read_policy(j, change, out, why);
-	return rc != 0 ? rc : check(j, change, out, why);
+	return rc != 0 ? rc : mst_job_read_policy(j, change, out, why);
 }
 
 /* ---- answers ---- */
@@ -138,6 +102,7 @@ bool mst_switching_ask(struct mst_switching *s, struct mst_conn *c,
 	s->waits = true;
 	s->requester = c->id;
 	mst_job_policy_init(&s->asked, change->policy, &policy);
+	s->forced = change->force;
 	return true;
 }
 
@@ -157,6 +122,25 @@ static void describe(const struct mst_job *j, const struct mst_job_policy *p,
 			       before->name);
 }
 
+/* Workers hear of it before whoever has asked does: they keep it, if this server is lost now. */
+static void note_change(struct mst_switching *s)
+{
+	struct mst_frontend *front = &s->base->front;
+	struct mst_in_force *now = &s->base->job.in_force.now;
+	struct mst_conn *c;
+
+	now->number += now->number < MST_IN_FORCE_NUMBER_MAX;
+	now->forced = s->forced != 0;
+	snprintf(now->policy, sizeof(now->policy), "%s", s->asked.name);
+	s->base->job.in_force.cannot = false;
+	s->asked.number = now->number;
+	struct mst_message *m = mst_frontend_draft(front, MST_MSG_IN_FORCE);
+	m->in_force = *now;
+	for (uint32_t i = 0; (c = mst_frontend_next_of(front, MST_CONN_WORKER, &i)) != NULL;)
+		if (c->welcomed)
+			mst_frontend_send(front, c, m);
+}
+
 /* If the job has ended meanwhile, that was said before this. */
 void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notice, uint64_t now_ns)
 {
@@ -172,6 +156,7 @@ void mst_switching_taken(struct mst_switching *s, const struct mst_notice *notic
 		return;
 	}
 	s->asked.since = notice->policy.version;
+	note_change(s);
 	describe(j, &s->asked, &text);
 	j->policies.next = s->asked;
 	mst_info("job \"%s\": %s", j->o->job, text.text);

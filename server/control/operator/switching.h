@@ -19,6 +19,7 @@ struct mst_switching {
 	bool waits;
 	uint64_t requester; /* the connection */
 	struct mst_job_policy asked;
+	uint32_t forced;                  /* the same with --force */
 	struct mst_reason warning;        /* of what the change does to the training; "": nothing */
 	struct mst_controller controller; /* of `asked`: lent to the ledger while this waits */
 };

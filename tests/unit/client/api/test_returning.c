@@ -2,6 +2,7 @@
 /* A handle that comes back to another server when one is lost (PROTOCOL 11). */
 #include <errno.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/api/handle.h"
@@ -24,15 +25,19 @@ static struct {
 	uint64_t began;       /* else: the version that the next one begins with, */
 	uint64_t made;        /* by whom that was made, */
 	bool counted;         /* and the worker is in it */
+	bool changes;         /* the policy is changed before the session is lost, and after it */
 } plan;
-static _Atomic bool go;           /* the session is to be lost */
-static _Atomic bool back;         /* the next one may go on after START */
-static _Atomic unsigned hellos;   /* that were said after the loss */
-static struct mst_returning said; /* in the last of them; read once `linked` is set */
+static struct mst_in_force welcomed_with; /* what the first welcome has */
+static _Atomic bool go;                   /* the session is to be lost */
+static _Atomic bool back;                 /* the next one may go on after START */
+static _Atomic unsigned hellos;           /* that were said after the loss */
+static struct mst_returning said;         /* in the last of them; read once `linked` is set */
 static struct mst_start_offer offer;
 static _Atomic bool linked;             /* START has been said in the next session */
 static _Atomic uint64_t goal, finishes; /* what the next session was told */
 static float bytes[FAKE_ELEMS];
+
+static const struct mst_in_force change = { 4, 1, "backup:1" }, later = { 5, 0, "ksync:2" };
 
 static bool await(const struct fake_leader *f, const _Atomic bool *word)
 {
@@ -60,6 +65,7 @@ static bool begin_first(struct fake_leader *f)
 	struct mst_lane_answer a = { .number = 1, .where = MST_WHERE_COPIED };
 
 	welcome(f, 1);
+	f->welcome.in_force = welcomed_with;
 	return fake_link(f) && fake_hear(f, MST_MSG_START) &&
 	       fake_put(f, f->layout.down_result, bytes, sizeof(bytes), 0) && fake_answer(f, &a);
 }
@@ -67,7 +73,11 @@ static bool begin_first(struct fake_leader *f)
 /* All that the worker says until it is to be lost. */
 static bool lose_first(struct fake_leader *f)
 {
+	struct mst_message msg = { .kind = MST_MSG_IN_FORCE, .in_force = change };
+
 	if (!begin_first(f) || !await(f, &go))
+		return false;
+	if (plan.changes && !fake_say(f, &msg))
 		return false;
 	if (plan.with_word && !fake_refuse(f, MST_AGAIN, "another server takes its place"))
 		return false;
@@ -91,6 +101,7 @@ static bool greet_next(struct fake_leader *f, uint32_t incarnation)
 	struct mst_message msg = { .kind = MST_MSG_WELCOME };
 
 	welcome(f, incarnation);
+	f->welcome.in_force = (struct mst_in_force){ .number = 0 };
 	if (!plan.same_generation)
 		f->welcome.generation = (struct mst_generation){ .number = 0 };
 	msg.welcome = f->welcome;
@@ -136,6 +147,10 @@ static bool say_begins(struct fake_leader *f)
 		msg.begins.counted.row[0] = (struct mst_counted_row){ .version = plan.began,
 								      .made = plan.made,
 								      .count = 1 };
+	}
+	if (plan.changes) {
+		msg.begins.in_force = later;
+		(void)snprintf(msg.begins.policy, sizeof(msg.begins.policy), "%s", later.policy);
 	}
 	return fake_say(f, &msg);
 }
@@ -354,6 +369,47 @@ static void session_that_is_lost_before_it_is_taken_changes_no_claim(void)
 
 /* ---- until it has come back ---- */
 
+/* What the last hello claims, of some that were lost at once. */
+static struct mst_in_force claimed_after(uint32_t losses, bool changes)
+{
+	begin(come_back, 60 * MST_SECOND);
+	plan.losses = losses;
+	plan.changes = changes;
+	push();
+	atomic_store(&go, true);
+	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS;
+	while (atomic_load(&hellos) < losses + 1 && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	CU_ASSERT(client_wait() >= 0);
+	if (changes)
+		CU_ASSERT_STRING_EQUAL(muster_job(client_handle)->policy, later.policy);
+	client_close();
+	return said.in_force;
+}
+
+static bool is_change(const struct mst_in_force *of)
+{
+	return of->number == change.number && of->forced == change.forced &&
+	       strcmp(of->policy, change.policy) == 0;
+}
+
+/* By a message, or by the welcome; also after a session that was lost before its generation has
+ * begun, and has not said which change is in force. */
+static void last_change_of_policy_is_claimed(void)
+{
+	struct mst_in_force claimed = claimed_after(0, true);
+
+	CU_ASSERT(is_change(&claimed));
+	claimed = claimed_after(2, true);
+	CU_ASSERT(is_change(&claimed));
+	welcomed_with = change;
+	claimed = claimed_after(2, false);
+	CU_ASSERT(is_change(&claimed));
+	welcomed_with = (struct mst_in_force){ 0 };
+	claimed = claimed_after(0, false);
+	CU_ASSERT(claimed.number == 0 && claimed.policy[0] == '\0');
+}
+
 static void worker_without_a_server_computes_on(void)
 {
 	struct muster_contribution c = MUSTER_CONTRIBUTION;
@@ -517,6 +573,7 @@ static CU_TestInfo cases[] = {
 	  in_the_same_generation_the_welcome_has_the_verdict },
 	{ "a session that is lost before it is taken changes no claim",
 	  session_that_is_lost_before_it_is_taken_changes_no_claim },
+	{ "the last change of policy is claimed", last_change_of_policy_is_claimed },
 	{ "a worker without a server computes on", worker_without_a_server_computes_on },
 	{ "a handle that seeks a server closes at once",
 	  handle_that_seeks_a_server_closes_at_once },

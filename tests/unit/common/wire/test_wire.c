@@ -58,14 +58,14 @@ static void set_length(const uint8_t *value, uint32_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_SET;                                                                       \
+	kind <= MST_MSG_IN_FORCE;                                                                  \
 	kind++
 
 /* ---- promises ---- */
 
 static void every_kind_comes_back(void)
 {
-	CU_ASSERT_PTR_NULL(mst_body_of(MST_MSG_SET + 1)); /* else the tests leave one out */
+	CU_ASSERT_PTR_NULL(mst_body_of(MST_MSG_IN_FORCE + 1)); /* else the tests leave one out */
 	for (EACH_KIND(kind)) {
 		size_t length = encode(kind);
 		CU_ASSERT_EQUAL(mst_frame_length(frame, length, NULL), (int64_t)length);
@@ -181,7 +181,7 @@ static void another_protocol_is_named(void)
 /* A tool of a release with another number understands the status of a job. */
 static void the_status_is_of_all_protocols(void)
 {
-	for (uint32_t kind = MST_MSG_HELLO; kind <= MST_MSG_SET; kind++) {
+	for (uint32_t kind = MST_MSG_HELLO; kind <= MST_MSG_IN_FORCE; kind++) {
 		bool for_all = kind == MST_MSG_ASK_STATUS || kind == MST_MSG_STATUS ||
 			       kind == MST_MSG_STATUS_RANKS || kind == MST_MSG_ERROR;
 		int64_t length = (int64_t)encode(kind);
@@ -222,7 +222,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_SET + 1;
+	frame[6] = MST_MSG_IN_FORCE + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
@@ -287,10 +287,15 @@ static void texts_of(enum mst_message_kind kind, char *text[10])
 {
 	memset(text, 0, 10 * sizeof(text[0]));
 	if (kind == MST_MSG_HELLO)
-		text[0] = got.hello.job;
+		text[0] = got.hello.job, text[1] = got.hello.returning.in_force.policy;
 	else if (kind == MST_MSG_WELCOME)
 		text[0] = got.welcome.job, text[1] = got.welcome.policy,
-		text[2] = got.welcome.server[0].address, text[3] = got.welcome.server[1].address;
+		text[2] = got.welcome.server[0].address, text[3] = got.welcome.server[1].address,
+		text[4] = got.welcome.in_force.policy;
+	else if (kind == MST_MSG_BEGINS)
+		text[0] = got.begins.policy, text[1] = got.begins.in_force.policy;
+	else if (kind == MST_MSG_IN_FORCE)
+		text[0] = got.in_force.policy;
 	else if (kind == MST_MSG_ERROR)
 		text[0] = got.error.reason;
 	else if (kind == MST_MSG_FINISH || kind == MST_MSG_FINISHED || kind == MST_MSG_DONE)
@@ -495,7 +500,7 @@ static void an_unknown_field_that_must_be_known_is_refused_and_named(void)
 	}
 	CU_ASSERT_STRING_EQUAL(
 		mst_unknown_say(&unknown).text,
-		"sent a message SET with field 1000, which this release of muster "
+		"sent a message IN_FORCE with field 1000, which this release of muster "
 		"does not know and may not skip; use one release on both sides, or a "
 		"newer one here");
 	/* Rubbish of another kind names none. */

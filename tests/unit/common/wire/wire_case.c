@@ -25,8 +25,14 @@ static void make_hello(void)
 					      .comes_back = 1,
 					      .table = { 6, 2, 99, 1, UINT64_MAX, 5 },
 					      .origins = two_origins,
-					      .returning = { "0123456789abcdef", 3, 55, 7, 5, 7040,
-							     2 } };
+					      .returning = { .run = "0123456789abcdef",
+							     .number = 3,
+							     .version = 55,
+							     .made = 7,
+							     .made_before = 5,
+							     .samples = 7040,
+							     .incarnation = 2,
+							     .in_force = { 2, 1, "async" } } };
 }
 
 static void make_parts(struct mst_claim_part *parts)
@@ -91,6 +97,7 @@ static void make_welcome(void)
 		.generation = { "0123456789abcdef", 4, 9, 55, 7, 5 },
 		.server_patience_ns = 600000000000,
 		.history = 8,
+		.in_force = { 1, 1, "kbatchasync:4" },
 		.verdict_count = 2,
 		.verdict = { { 7, 2, MUSTER_COUNTED, 6 }, { 8, 2, MUSTER_CANCELLED, 0 } },
 	};
@@ -269,7 +276,11 @@ void wire_make(enum mst_message_kind kind)
 		wire_sent.differs = (struct mst_differs){ 32, 1, 1, "lr: 1, and 2 at rank 1" };
 	else if (kind == MST_MSG_BEGINS)
 		wire_sent.begins = (struct mst_begins){ { "0123456789abcdef", 3, 7, 41, 5, 4 },
-							{ 1, { { 42, 7, 1, 4 } } } };
+							{ 1, { { 42, 7, 1, 4 } } },
+							"ssp:4",
+							{ 7, 1, "bounded:4" } };
+	else if (kind == MST_MSG_IN_FORCE)
+		wire_sent.in_force = (struct mst_in_force){ 3, 1, "backup:2" };
 	else if (kind == MST_MSG_SET)
 		wire_sent.set = (struct mst_set_piece){ 42,  7, 96,
 							0.5, 4, 0,

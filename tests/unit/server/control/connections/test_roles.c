@@ -150,6 +150,7 @@ static uint32_t owner_of(uint32_t kind)
 	case MST_MSG_DIFFERS:
 	case MST_MSG_FETCH:
 	case MST_MSG_BEGINS:
+	case MST_MSG_IN_FORCE:
 		return NOBODYS;
 	}
 	return UNLISTED;

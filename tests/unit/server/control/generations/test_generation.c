@@ -149,6 +149,12 @@ static void claim_that_cannot_be_breaks_the_protocol(void)
 	hello.returning.samples = (double)NAN;
 	CU_ASSERT(breaks_the_protocol());
 	begin(1);
+	hello.returning.in_force.number = 1; /* without a policy */
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.in_force = (struct mst_in_force){ UINT64_C(1) << 32, 0, "bsp" };
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
 	hello.returning.run[3] = '\n';
 	CU_ASSERT(breaks_the_protocol());
 	begin(1);

@@ -2,6 +2,7 @@
 /* What a manifest keeps of the ledger: whatever a job may come to is read again as it was written,
  * through the text of the manifest, and what no job comes to is neither written nor read. */
 #include "server/control/job/kept.h"
+#include "server/core/policy/in_force.h"
 
 #include <errno.h>
 #include <float.h>
@@ -136,11 +137,57 @@ static void a_manifest_without_the_figures_is_named(void)
 	mst_checkpoint_manifest_fini(&m);
 }
 
+static struct mst_in_force kept_of(const struct mst_in_force *what)
+{
+	struct mst_in_force back = { .number = 99 };
+	struct mst_values v;
+
+	mst_values_init(&v);
+	CU_ASSERT_EQUAL(mst_kept_write_in_force(what, &v), 0);
+	mst_kept_in_force(&v, &back);
+	mst_values_fini(&v);
+	return back;
+}
+
+static void last_change_of_policy_comes_back(void)
+{
+	struct mst_in_force forced = { UINT32_MAX, 1, "backup:1" }, plain = { 1, 0, "async" };
+	struct mst_in_force none = { 0 }, back = kept_of(&forced);
+
+	CU_ASSERT(mst_in_force_same(&back, &forced));
+	back = kept_of(&plain);
+	CU_ASSERT(mst_in_force_same(&back, &plain));
+	back = kept_of(&none);
+	CU_ASSERT(mst_in_force_same(&back, &none));
+}
+
+static void change_that_cannot_be_is_none(void)
+{
+	struct mst_in_force far = { UINT64_C(1) << 32, 0, "async" }, back = kept_of(&far);
+	char text[100] = "";
+	struct mst_values v;
+
+	CU_ASSERT(back.number == 0 && back.policy[0] == '\0');
+	for (size_t length = 0; length < sizeof(text) - 1; length += MST_POLICY_LEN - 1) {
+		mst_values_init(&v);
+		memset(text, 'x', length);
+		CU_ASSERT_EQUAL(mst_values_add_u64(&v, "policy_change", 1), 0);
+		CU_ASSERT_EQUAL(mst_values_add_text(&v, "policy_changed_to", text), 0);
+		CU_ASSERT_EQUAL(mst_values_add_u64(&v, "policy_change_forced", 0), 0);
+		mst_kept_in_force(&v, &back);
+		CU_ASSERT_EQUAL(back.number, length == MST_POLICY_LEN - 1); /* just fits */
+		text[length] = 'x';
+		mst_values_fini(&v);
+	}
+}
+
 static CU_TestInfo cases[] = {
 	{ "the ends of each range come back", the_ends_of_each_range_come_back },
 	{ "what is beyond them is neither written nor read",
 	  what_is_beyond_them_is_neither_written_nor_read },
 	{ "a manifest without the figures is named", a_manifest_without_the_figures_is_named },
+	{ "the last change of policy comes back", last_change_of_policy_comes_back },
+	{ "a change that cannot be is none", change_that_cannot_be_is_none },
 	CU_TEST_INFO_NULL,
 };
 
