@@ -417,6 +417,7 @@ static void begun(const struct mst_decision *d)
 {
 	if (obs.losses > 0)
 		obs_returns_start(d->commit.version);
+	obs_changes_start();
 	if (d->commit.version != obs.commits)
 		obs_violated("the job begins with version %" PRIu64 ", must be %" PRIu64,
 			     d->commit.version, obs.commits);

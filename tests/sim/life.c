@@ -27,6 +27,7 @@ void life_begin(const struct sim_plan *plan)
 static void hear(struct sim_worker *w, const struct muster_outcome *out)
 {
 	obs_outcome(&w->seen, out);
+	obs_policy_told(&w->seen, muster_job(w->m)->policy);
 	if (out->fresh)
 		w->pace = out->orders;
 }

@@ -95,6 +95,8 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 void obs_spoiled(const struct obs_worker *w);
 void obs_abandon(const struct obs_worker *w, uint32_t server, uint32_t slot);
 void obs_outcome(struct obs_worker *w, const struct muster_outcome *out);
+/* The policy in force, with an outcome. */
+void obs_policy_told(const struct obs_worker *w, const char *policy);
 /* It has the average of a version, which is not older than the last one it was given
  * before it asked. */
 void obs_average(const struct obs_worker *w, const float *average, uint64_t version);

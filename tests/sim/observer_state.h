@@ -82,6 +82,13 @@ struct obs_session {
 	struct obs_session *next;
 };
 
+/* Changes of policy, over all generations. */
+struct obs_changes {
+	struct mst_rule rule[SIM_FAULTS_MAX];
+	uint32_t count, begun;           /* the generation has begun under that one */
+	uint32_t known[SIM_WORKERS_MAX]; /* by rank: how many; 0: none, or it is of the start */
+};
+
 struct obs_state {
 	const struct sim_plan *plan;
 	char violation[512];
@@ -110,6 +117,7 @@ struct obs_state {
 	uint32_t roster;    /* when the open step opened */
 	bool answers_event; /* nothing but a change of rule was asked for since */
 	bool ever_changed, ever_rested;
+	struct obs_changes changes;
 	bool lowered;       /* the open step needs fewer than at first */
 	bool held;          /* some that were late to the open step were held */
 	uint64_t all_since; /* steps of versions before may be of another rule */
@@ -209,6 +217,12 @@ struct obs_session *obs_session_of(const struct obs_worker *w, uint64_t ticket);
 void obs_returns_start(uint64_t version);
 void obs_returns_committed(const struct mst_record *r);
 void obs_returns_end(void);
+
+/* ---- changes.c ---- */
+
+void obs_changes_asked(const struct mst_rule *rule);
+/* A generation begins. */
+void obs_changes_start(void);
 
 /* ---- readers.c ---- */
 

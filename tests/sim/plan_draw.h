@@ -32,5 +32,7 @@ void sim_plan_add_fault(struct sim_plan *p, const struct sim_fault *f);
 
 /* plan_generations.c: is a job to outlive its servers? */
 void sim_plan_draw_generations(struct sim_plan *p);
+/* plan_changes.c: and is its policy changed? */
+void sim_plan_draw_changes_that_last(struct sim_plan *p);
 
 #endif

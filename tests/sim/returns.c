@@ -37,6 +37,7 @@ void obs_next_generation(void)
 	memcpy(obs.given, had->given, sizeof(obs.given));
 	memcpy(obs.samples_of, had->samples_of, sizeof(obs.samples_of));
 	obs.kept = obs.begun_with = had->begun_with;
+	obs.changes = had->changes;
 	for (struct obs_session **at = &obs.sessions; *at != NULL;) {
 		if (obs.given[(*at)->rank] == 0) {
 			*at = (*at)->next;

@@ -273,6 +273,7 @@ void obs_event(const struct mst_ledger_event *ev, uint64_t now_ns)
 	if (ev->kind == MST_EV_STOP)
 		stops();
 	if (ev->kind == MST_EV_POLICY) {
+		obs_changes_asked(&ev->rule);
 		obs.next_rule = ev->rule;
 		obs.rule_changes = true;
 		obs.ever_changed = true;
