@@ -544,6 +544,8 @@ static int run_recorded(const struct mst_server_options *o, struct mst_plane_cfg
 		mst_error("no memory to record to %s", o->record);
 		return MST_EXIT_FAILED;
 	}
+	if (mst_server_options_goes_on(o))
+		mst_recording_counts(cfg->recording);
 	int status = run_plane(o, cfg, cpus, &writer);
 	if (mst_recording_writer_stop(writer, &missing))
 		mst_recording_free(cfg->recording);

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,11 @@
 #include "common/host/limits.h"
 #include "common/host/tasks.h"
 #include "muster/muster.h"
+#include "server/recording_tail.h"
 
-#define HEADER "rank,version,start_us,ready_us,verdict\n"
+#define HEADER "rank,version,start_us,ready_us,verdict"
+/* Where generations are counted. */
+#define HEADER_COUNTED HEADER ",generation"
 /* How often the writer looks for rows. */
 #define LOOK_NS (20 * MST_MS)
 /* From the end of the job on, a pipe whose reader takes nothing is given so long, */
@@ -45,7 +49,9 @@ struct mst_recording_writer {
 	uint64_t rows;        /* in the file, whole */
 	uint64_t lost;        /* taken, and not in the file */
 	uint64_t whole_bytes; /* the file's length up to its last whole line */
-	uint64_t give_up_ns;  /* when a pipe is not waited for any more; MST_NEVER: not stopped */
+	uint64_t heads;       /* the first lines of the text that are no rows */
+	const struct mst_recorded_generation *generation; /* NULL: none has begun, or is counted */
+	uint64_t give_up_ns; /* when a pipe is not waited for any more; MST_NEVER: not stopped */
 	bool failed, told_missing;
 	int error; /* failed: why, a negative errno */
 	size_t used;
@@ -141,7 +147,6 @@ static void fail(struct mst_recording_writer *w, int error)
 		  cut ? "" : ", and its last line may be cut");
 }
 
-/* The first line that is written is the header, and no row. */
 static void flush(struct mst_recording_writer *w)
 {
 	size_t written, end, whole;
@@ -149,14 +154,14 @@ static void flush(struct mst_recording_writer *w)
 	if (w->used == 0)
 		return;
 	int rc = write_all(w, &written);
-	uint64_t header = w->whole_bytes == 0;
-	uint64_t all = count_lines(w->text, w->used, &whole) - header;
+	uint64_t all = count_lines(w->text, w->used, &whole) - w->heads;
 	uint64_t lines = count_lines(w->text, written, &end);
-	uint64_t rows = lines > header ? lines - header : 0;
+	uint64_t rows = lines > w->heads ? lines - w->heads : 0;
 	w->rows += rows;
 	w->lost += all - rows;
 	w->whole_bytes += end;
 	w->used = 0;
+	w->heads = 0;
 	if (rc != 0)
 		fail(w, rc);
 }
@@ -183,16 +188,18 @@ static const char *end_name(uint32_t end)
 
 static void compose(struct mst_recording_writer *w, const struct mst_recorded *row)
 {
-	char start[32] = "";
+	char start[32] = "", number[32] = "";
 	const uint64_t us = 1000;
 
+	if (w->generation != NULL)
+		(void)snprintf(number, sizeof(number), ",%" PRIu64, w->generation->number);
 	if (row->start_ns != MST_NEVER)
 		(void)snprintf(start, sizeof(start), "%" PRIu64 ".%03" PRIu64, row->start_ns / us,
 			       row->start_ns % us);
 	w->used += (size_t)snprintf(w->text + w->used, sizeof(w->text) - w->used,
-				    "%" PRIu32 ",%" PRIu64 ",%s,%" PRIu64 ".%03" PRIu64 ",%s\n",
+				    "%" PRIu32 ",%" PRIu64 ",%s,%" PRIu64 ".%03" PRIu64 ",%s%s\n",
 				    row->rank, row->version, start, row->end_ns / us,
-				    row->end_ns % us, end_name(row->end));
+				    row->end_ns % us, end_name(row->end), number);
 	MST_ASSERT(w->used < sizeof(w->text));
 }
 
@@ -206,11 +213,59 @@ static void tell_missing(struct mst_recording_writer *w)
 		 w->path, w->is_file ? "the disk" : "its reader");
 }
 
+/* ---- generations ---- */
+
+static void add_head(struct mst_recording_writer *w, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static void add_head(struct mst_recording_writer *w, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	w->used += (size_t)vsnprintf(w->text + w->used, sizeof(w->text) - w->used, fmt, args);
+	va_end(args);
+	w->heads++;
+}
+
+/* Rows are added to those of earlier generations of the run. What else is in the file goes. */
+static void open_generation(struct mst_recording_writer *w)
+{
+	const struct mst_recorded_generation *g = w->generation;
+	uint64_t end = 0;
+	bool goes_on = w->is_file && mst_recording_tail_find(w->path, HEADER_COUNTED, g, &end);
+
+	if (w->is_file && (ftruncate(w->fd, (off_t)end) != 0 ||
+			   lseek(w->fd, (off_t)end, SEEK_SET) != (off_t)end)) {
+		fail(w, -errno);
+		return;
+	}
+	w->whole_bytes = end;
+	if (!goes_on)
+		add_head(w, "%s\n", HEADER_COUNTED);
+	add_head(w, MST_RECORDING_REMARK " begins with version %" PRIu64 "\n", g->number, g->run,
+		 g->began);
+}
+
+/* Return: false: it is not known yet which generation the rows are of. */
+static bool knows_generation(struct mst_recording_writer *w)
+{
+	if (!mst_recording_is_counted(w->recording) || w->generation != NULL)
+		return true;
+	w->generation = mst_recording_begun(w->recording);
+	if (w->generation != NULL)
+		open_generation(w);
+	return w->generation != NULL;
+}
+
+/* ---- the end ---- */
+
 /* Writes all that waits. */
 static void drain(struct mst_recording_writer *w)
 {
 	struct mst_recorded row;
 
+	if (!knows_generation(w))
+		return;
 	while (mst_recording_take(w->recording, &row)) {
 		if (w->failed) {
 			w->lost++;
@@ -227,15 +282,12 @@ static void drain(struct mst_recording_writer *w)
 /* The last line. */
 static void write_missing(struct mst_recording_writer *w)
 {
-	uint64_t missing = mst_recording_missing(w->recording), rows = w->rows, lost = w->lost;
+	uint64_t missing = mst_recording_missing(w->recording);
 
 	if (missing == 0 || w->failed)
 		return;
-	w->used = (size_t)snprintf(w->text, sizeof(w->text), "# %" PRIu64 " rows are missing\n",
-				   missing);
+	add_head(w, "# %" PRIu64 " rows are missing\n", missing);
 	flush(w);
-	w->rows = rows;
-	w->lost = lost;
 }
 
 /* ---- the thread ---- */
@@ -257,9 +309,10 @@ static void *writer_main(void *arg)
 /* A pipe without a reader is an error, and not waited for. */
 static int open_file(struct mst_recording_writer *w, const char *path)
 {
+	int empties = mst_recording_is_counted(w->recording) ? 0 : O_TRUNC;
 	struct stat status;
 
-	w->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+	w->fd = open(path, O_WRONLY | O_CREAT | empties | O_CLOEXEC | O_NONBLOCK, 0666);
 	if (w->fd < 0)
 		return -errno;
 	w->is_file = fstat(w->fd, &status) == 0 && S_ISREG(status.st_mode);
@@ -304,8 +357,8 @@ int mst_recording_writer_start(const char *path, struct mst_recording *recording
 		writer_free(w);
 		return rc;
 	}
-	w->used = strlen(HEADER);
-	memcpy(w->text, HEADER, w->used);
+	if (!mst_recording_is_counted(recording))
+		add_head(w, "%s\n", HEADER);
 	rc = start_thread(w);
 	if (rc != 0) {
 		mst_reason_set(why, "cannot start the thread that records: %s",

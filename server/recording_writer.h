@@ -9,6 +9,14 @@
  * for one that was cancelled or given up, when the server learned of that. start_us is empty where
  * it is not known. If rows are missing, the last line says how many: "# 17 rows are missing".
  *
+ * Where generations are counted, each row has the number of its generation besides, in a last
+ * column "generation", and the rows of each generation follow a remark such as
+ *
+ *   # generation 2 of run 95d6f6b7af999cf5 begins with version 334
+ *
+ * They are added to those of the generations before, if the file has them. Nothing is written
+ * before the generation begins.
+ *
  * The disk may take its time, or be full: no other thread waits for it. What cannot be written is
  * reported once, in words, and the job goes on. A file that ends early ends with a whole line.
  */
@@ -20,8 +28,8 @@
 
 struct mst_recording_writer;
 
-/* Opens or creates the file, which becomes empty, and starts the thread. @recording must outlive
- * it.
+/* Opens or creates the file, which becomes empty unless it goes on, and starts the thread.
+ * @recording must outlive it.
  * @why: on failure a sentence.
  * Return: 0 or -errno. */
 int mst_recording_writer_start(const char *path, struct mst_recording *recording,

@@ -14,6 +14,9 @@ static_assert(MST_RECORDED_GIVEN_UP == MUSTER_DAMAGED + 1, "no verdict has this 
 struct mst_recording {
 	struct mst_spsc *rows;
 	_Atomic uint64_t missing; /* only the data thread writes it */
+	bool counts;
+	struct mst_recorded_generation generation; /* to be read when it has begun, */
+	_Atomic bool begun;                        /* which only the control thread says */
 };
 
 uint64_t mst_recording_bytes(void)
@@ -44,6 +47,29 @@ void mst_recording_free(struct mst_recording *r)
 		return;
 	mst_spsc_free(r->rows);
 	free(r);
+}
+
+void mst_recording_counts(struct mst_recording *r)
+{
+	r->counts = true;
+}
+
+bool mst_recording_is_counted(const struct mst_recording *r)
+{
+	return r->counts;
+}
+
+void mst_recording_begin(struct mst_recording *r, const struct mst_recorded_generation *g)
+{
+	r->generation = *g;
+	/* Release: pairs with mst_recording_begun(). */
+	atomic_store_explicit(&r->begun, true, memory_order_release);
+}
+
+const struct mst_recorded_generation *mst_recording_begun(const struct mst_recording *r)
+{
+	/* Acquire: pairs with mst_recording_begin(). */
+	return atomic_load_explicit(&r->begun, memory_order_acquire) ? &r->generation : NULL;
 }
 
 void mst_recording_miss(struct mst_recording *r, uint64_t rows)

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/wire/message.h"
+
 /* Rows that wait. The writer looks every 20 ms, so this many are enough for three million
  * gradients a second. */
 #define MST_RECORDING_ROWS 65536u
@@ -30,6 +32,12 @@ struct mst_recorded {
 	uint32_t end; /* enum muster_verdict or MST_RECORDED_GIVEN_UP */
 };
 
+/* The generation that all rows of a job's process are of. */
+struct mst_recorded_generation {
+	char run[MST_RUN_LEN];
+	uint64_t number, began; /* with this version */
+};
+
 struct mst_recording;
 
 /* Bytes for the budget of a job that is recorded: the ring, and the text of its writer. */
@@ -37,6 +45,14 @@ uint64_t mst_recording_bytes(void);
 /* Return: 0 or -ENOMEM. */
 int mst_recording_new(struct mst_recording **out);
 void mst_recording_free(struct mst_recording *r); /* accepts NULL */
+
+/* Before any thread uses it: rows wait until it is known which generation they are of. */
+void mst_recording_counts(struct mst_recording *r);
+bool mst_recording_is_counted(const struct mst_recording *r);
+/* Control thread, once: the generation has begun. */
+void mst_recording_begin(struct mst_recording *r, const struct mst_recorded_generation *g);
+/* The thread that writes. Return: NULL: none has begun yet. */
+const struct mst_recorded_generation *mst_recording_begun(const struct mst_recording *r);
 
 /* Data thread. */
 void mst_recording_put(struct mst_recording *r, const struct mst_recorded *row);

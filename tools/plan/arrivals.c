@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In place of a step, of a row that is left out. */
-#define LEFT_OUT UINT64_MAX
-
 /* ---- one rank ---- */
 
 /* By time; of equal ones a time stands before a bound, which is later. */
@@ -55,11 +52,18 @@ static int by_cell(const void *a, const void *b)
 {
 	const struct mst_arrival_row *x = a, *y = b;
 
+	if (x->generation != y->generation)
+		return x->generation < y->generation ? -1 : 1;
 	if (x->step != y->step)
 		return x->step < y->step ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank < y->rank ? -1 : 1;
 	return (x->line > y->line) - (x->line < y->line);
+}
+
+static bool same_step(const struct mst_arrival_row *a, const struct mst_arrival_row *b)
+{
+	return a->step == b->step && a->generation == b->generation;
 }
 
 /* A trace has one time for each rank and step. In a recording a rank may contribute twice on a
@@ -71,7 +75,7 @@ static int check_repeats(struct mst_arrival_rows *rows, struct mst_arrivals *a,
 	size_t kept = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {
-		bool again = kept > 0 && r[i].step == r[kept - 1].step &&
+		bool again = kept > 0 && same_step(&r[i], &r[kept - 1]) &&
 			     r[i].rank == r[kept - 1].rank;
 		if (again && !rows->recorded) {
 			mst_reason_set(why,
@@ -90,9 +94,11 @@ static int check_repeats(struct mst_arrival_rows *rows, struct mst_arrivals *a,
 
 static void count_gap(const struct mst_arrival_rows *rows, struct mst_arrivals *a)
 {
-	for (size_t i = 1; i < rows->count; i++)
-		if (rows->row[i].step > rows->row[i - 1].step + 1)
-			a->gap += rows->row[i].step - rows->row[i - 1].step - 1;
+	for (size_t i = 1; i < rows->count; i++) {
+		const struct mst_arrival_row *r = &rows->row[i];
+		if (r->generation == r[-1].generation && r->step > r[-1].step + 1)
+			a->gap += r->step - r[-1].step - 1;
+	}
 }
 
 /* Leaves out steps none of whose gradients was counted, such as the last of a job. */
@@ -103,7 +109,7 @@ static void drop_open(struct mst_arrival_rows *rows, struct mst_arrivals *a)
 
 	for (size_t first = 0, end; first < rows->count; first = end) {
 		bool counted = false;
-		for (end = first; end < rows->count && r[end].step == r[first].step; end++)
+		for (end = first; end < rows->count && same_step(&r[end], &r[first]); end++)
 			counted |= r[end].counted;
 		a->open += !counted;
 		if (!counted)
@@ -117,12 +123,11 @@ static void drop_open(struct mst_arrival_rows *rows, struct mst_arrivals *a)
 /* Counts steps and ranks. */
 static void count_steps(const struct mst_arrival_rows *rows, struct mst_arrivals *a)
 {
-	uint64_t steps = 0, before = LEFT_OUT;
+	uint64_t steps = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {
 		const struct mst_arrival_row *r = &rows->row[i];
-		steps += r->step != before;
-		before = r->step;
+		steps += i == 0 || !same_step(r, r - 1);
 		if (r->rank >= a->ranks)
 			a->ranks = r->rank + 1;
 	}
@@ -189,13 +194,14 @@ static int check_size(const struct mst_arrival_rows *rows, struct mst_arrivals *
 /* Numbers the steps from 0, and keeps the numbers that they had. */
 static void number_steps(struct mst_arrival_rows *rows, struct mst_arrivals *a)
 {
-	uint64_t before = LEFT_OUT, steps = 0;
+	struct mst_arrival_row before = { 0 };
+	uint64_t steps = 0;
 
 	for (size_t i = 0; i < rows->count; i++) {
 		struct mst_arrival_row *r = &rows->row[i];
-		if (r->step != before)
+		if (i == 0 || !same_step(r, &before))
 			a->number[steps++] = r->step;
-		before = r->step;
+		before = *r;
 		r->step = steps - 1;
 	}
 }

@@ -62,6 +62,8 @@ static void print_input(const struct mst_plan_report *r, FILE *out)
 	note(out, a->censored,
 	     "times are missing: the rank was at an older gradient, gave up, or never came");
 	note(out, a->at_least_cells, "of them are only known to be longer than the step");
+	note(out, r->rows->generations > 1 ? r->rows->generations : 0,
+	     "generations of servers have steps of their own");
 	note(out, a->repeats, "gradients are left out: not the first of their rank on a version");
 	note(out, a->open, "steps are left out: none of their gradients was counted");
 	note(out, a->gap, "steps between the first and the last have no row");
@@ -378,12 +380,13 @@ static json_t *input_json(const struct mst_plan_report *r)
 	const struct mst_arrivals *a = r->arrivals;
 	const struct mst_arrival_rows *rows = r->rows;
 
-	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "rows",
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "rows",
 			 (json_int_t)rows->lines, "outside", (json_int_t)rows->outside, "untimed",
 			 (json_int_t)rows->untimed, "not_recorded", (json_int_t)rows->gone_missing,
 			 "missing", (json_int_t)a->censored, "at_least",
 			 (json_int_t)a->at_least_cells, "repeats", (json_int_t)a->repeats,
-			 "open_steps", (json_int_t)a->open, "absent_steps", (json_int_t)a->gap);
+			 "open_steps", (json_int_t)a->open, "absent_steps", (json_int_t)a->gap,
+			 "generations", (json_int_t)rows->generations);
 }
 
 static json_t *arrival_json(const struct mst_arrival_figures *k)

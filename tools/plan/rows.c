@@ -28,6 +28,8 @@ struct row_reader {
 	struct mst_arrival_rows *rows;
 	const char *const *names;
 	int column[FIELDS]; /* of each field */
+	int generation;     /* the column; -1: there is none */
+	uint32_t before;    /* the generation of the last row */
 	uint32_t *nth;      /* by rank: its rows so far; NULL unless they are paired by order */
 	uint32_t line;
 	char text[LINE_BYTES];
@@ -179,6 +181,7 @@ static int read_header(struct row_reader *r)
 	r->rows->recorded = find_column(r, recorded_names[STEP]) >= 0 ||
 			    find_column(r, recorded_names[VERDICT]) >= 0;
 	r->names = r->rows->recorded ? recorded_names : trace_names;
+	r->generation = r->rows->recorded ? find_column(r, "generation") : -1;
 	return find_columns(r);
 }
 
@@ -266,6 +269,28 @@ static int read_span(struct row_reader *r, struct mst_arrival_row *row)
 	return 1;
 }
 
+/* Servers were replaced, and each generation of them has made versions of its own. They come one
+ * after the other. */
+static int read_generation(struct row_reader *r, struct mst_arrival_row *row)
+{
+	uint64_t number;
+
+	if (r->generation < 0)
+		return 0;
+	if ((unsigned)r->generation >= r->cells)
+		return refuse(r, "it ends before the column generation");
+	const char *text = r->cell[r->generation];
+	if (mst_parse_u64(text, &number) != 0 || number == 0 || number > UINT32_MAX)
+		return refuse(r,
+			      "generation is \"%.40s\", and has to be a whole number from 1 to %u",
+			      text, UINT32_MAX);
+	if (number < r->before)
+		return refuse(r, "generation is %.40s, after rows of generation %" PRIu32, text,
+			      r->before);
+	row->generation = (uint32_t)number;
+	return 0;
+}
+
 /* Return: 1; 0: the row says nothing; -EINVAL. */
 static int read_row(struct row_reader *r, struct mst_arrival_row *row)
 {
@@ -278,6 +303,8 @@ static int read_row(struct row_reader *r, struct mst_arrival_row *row)
 	int rc = read_whole(r, STEP, UINT64_MAX - 1, &row->step);
 	if (rc == 0)
 		rc = read_whole(r, RANK, MST_ARRIVAL_RANKS_MAX - 1, &rank);
+	if (rc == 0)
+		rc = read_generation(r, row);
 	if (rc != 0)
 		return rc;
 	row->rank = (uint32_t)rank;
@@ -308,6 +335,17 @@ static int add(struct row_reader *r, const struct mst_arrival_row *row)
 	return 0;
 }
 
+/* The n-th gradients of the ranks are paired within each generation. */
+static void enter_generation(struct row_reader *r, uint32_t generation)
+{
+	if (generation == r->before)
+		return;
+	r->rows->generations++;
+	r->before = generation;
+	if (r->nth != NULL)
+		memset(r->nth, 0, MST_ARRIVAL_RANKS_MAX * sizeof(*r->nth));
+}
+
 static int take_row(struct row_reader *r)
 {
 	struct mst_arrival_row row;
@@ -317,6 +355,7 @@ static int take_row(struct row_reader *r)
 		rc = read_row(r, &row);
 	if (rc < 0)
 		return rc;
+	enter_generation(r, row.generation);
 	r->rows->lines++;
 	if (rc == 0) {
 		r->rows->untimed++;
@@ -337,7 +376,7 @@ static void take_remark(struct row_reader *r)
 	uint64_t missing;
 
 	if (sscanf(r->text, "# %" SCNu64 " rows are missing", &missing) == 1)
-		r->rows->gone_missing = missing;
+		r->rows->gone_missing += missing;
 }
 
 static int read_all(struct row_reader *r)

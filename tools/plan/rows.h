@@ -4,7 +4,8 @@
  * found by the names in the header line, and other columns are ignored.
  *
  *   step,worker,ready_us                       a trace: from the start of the step to the gradient
- *   rank,version,start_us,ready_us,verdict     a recording of musterd --record
+ *   rank,version,start_us,ready_us,verdict     a recording of musterd --record, which has a column
+ *                                              generation besides where servers were replaced
  *
  * The file comes from a user, so every line is checked; what is wrong is said with its line. Lines
  * may end with CR LF. A line that begins with '#' is no row. Memory is bounded by the number of
@@ -30,8 +31,9 @@ struct mst_arrival_row {
 	uint64_t step;
 	double us; /* how long the gradient took; where it is not known, it took longer */
 	uint32_t rank, line;
-	bool known;   /* how long it took, and not only that it took longer */
-	bool counted; /* it was in time; true in a trace */
+	uint32_t generation; /* each has steps of its own; 0: none is told */
+	bool known;          /* how long it took, and not only that it took longer */
+	bool counted;        /* it was in time; true in a trace */
 };
 
 /* Which gradient of a rank belongs to which step. */
@@ -49,6 +51,7 @@ struct mst_arrival_rows {
 	struct mst_arrival_row *row;
 	size_t count, room;
 	bool recorded;         /* a recording, and no trace */
+	uint32_t generations;  /* in the rows; 0: none is told */
 	uint64_t lines;        /* below the header that are rows */
 	uint64_t outside;      /* rows outside of the steps that are read */
 	uint64_t untimed;      /* rows of a recording without start_us */

@@ -118,7 +118,7 @@ static char *patience_flag(const struct mst_daemon_cfg *cfg, char out[PATIENCE_L
 int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		     const struct mst_daemon_cfg *cfg, struct mst_reason *why)
 {
-	char workers[16], listen[160], patience[PATIENCE_LEN], resume[PATH_MAX], record[PATH_MAX];
+	char workers[16], listen[160], patience[PATIENCE_LEN], resume[PATH_MAX];
 	char anew[] = "--or-begin";
 	char *more[MORE_MAX + 1] = { workers, listen };
 	size_t count = 2;
@@ -132,10 +132,6 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		(void)snprintf(resume, sizeof(resume), "--resume=%s", cfg->resume);
 		more[count++] = resume;
 		more[count++] = anew;
-	}
-	if (cfg->record != NULL) {
-		(void)snprintf(record, sizeof(record), "--record=%s", cfg->record);
-		more[count++] = record;
 	}
 	if (pipe2(ends, O_CLOEXEC) < 0) {
 		int rc = -errno;

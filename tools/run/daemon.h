@@ -19,7 +19,6 @@ struct mst_daemon_cfg {
 	uint64_t server_patience_ns; /* that the run has chosen; 0: as the flags say, or none */
 	/* For a leader that takes the place of one that is lost: */
 	const char *resume; /* the directory that it goes on from; NULL: as the flags say */
-	const char *record; /* another file to record to; NULL: as the flags say */
 	bool stdout_to_stderr;
 	const sigset_t *mask;
 };

@@ -4,7 +4,6 @@
  * started and told that address.
  */
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,20 +63,13 @@ static void start_musterd(struct mst_supervisor *s, const char *listen)
 	launch(s, listen, &cfg);
 }
 
-/* The recording of the server before is not replaced. */
 void mst_supervisor_start_musterd_again(struct mst_supervisor *s)
 {
 	const struct mst_server_options *o = &s->options->server;
 	struct mst_daemon_cfg cfg = daemon_cfg(s);
-	char record[PATH_MAX];
 
 	if (o->owner != MUSTER_WORKERS_OWN && mst_server_options_saves(o))
 		cfg.resume = o->state;
-	if (mst_server_options_record(o)) {
-		(void)snprintf(record, sizeof(record), "%s.%u", o->record,
-			       s->server[0].restarts.count);
-		cfg.record = record;
-	}
 	mst_daemon_fini(&s->daemon);
 	s->server[0].kill_ns = ready_until(s);
 	launch(s, s->address, &cfg);

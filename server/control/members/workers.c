@@ -10,6 +10,7 @@
 #include "server/control/generations/take_over.h"
 #include "server/control/job/sentences.h"
 #include "server/control/transfer/start_sender.h"
+#include "server/data/recording.h"
 
 #define VALUES_IN_PERIOD 4u /* that a worker reports, and the policy hears of */
 
@@ -330,6 +331,16 @@ static void tell_generation(struct mst_workers *w)
 	}
 }
 
+static void record_generation(struct mst_job *j)
+{
+	struct mst_recorded_generation g = { .number = j->generation.now.number,
+					     .began = j->generation.now.began };
+
+	snprintf(g.run, sizeof(g.run), "%s", j->generation.now.run);
+	if (j->recording != NULL)
+		mst_recording_begin(j->recording, &g);
+}
+
 static void begin_generation(struct mst_workers *w, const struct mst_generation_view *view)
 {
 	struct mst_job *j = &w->base->job;
@@ -337,6 +348,7 @@ static void begin_generation(struct mst_workers *w, const struct mst_generation_
 	mst_generation_begins(&j->generation, view);
 	if (!j->generation.counts)
 		return;
+	record_generation(j);
 	mst_job_policies_begin(&j->policies, mst_job_first_version(j) + 1);
 	if (view->number > 1)
 		mst_info("job \"%s\" goes on from version %" PRIu64

@@ -122,6 +122,112 @@ static void a_file_that_is_there_is_replaced(void)
 	end();
 }
 
+/* ---- generations ---- */
+
+#define RUN "0123456789abcdef"
+#define COUNTED "rank,version,start_us,ready_us,verdict,generation\n"
+#define FIRST                                                                                      \
+	COUNTED "# generation 1 of run " RUN " begins with version 0\n1,7,0.000,1.000,counted,1\n"
+
+/* A server of this generation records a row, and ends. */
+static void record(const char *run, uint64_t number, uint64_t began)
+{
+	struct mst_recorded_generation g = { .number = number, .began = began };
+
+	(void)snprintf(g.run, sizeof(g.run), "%s", run);
+	mst_recording_free(recording);
+	CU_ASSERT_EQUAL_FATAL(mst_recording_new(&recording), 0);
+	mst_recording_counts(recording);
+	CU_ASSERT_EQUAL_FATAL(start(), 0);
+	put(1, 0, 1000, MUSTER_COUNTED);
+	mst_recording_begin(recording, &g);
+	stop();
+}
+
+static bool file_is(const char *wanted)
+{
+	char *text = read_file();
+	bool same = strcmp(text, wanted) == 0;
+
+	if (!same)
+		printf("    %s\n", text);
+	free(text);
+	return same;
+}
+
+static void add_to_file(const char *text)
+{
+	FILE *f = fopen(path, "ae");
+
+	CU_ASSERT_FATAL(f != NULL);
+	(void)fputs(text, f);
+	(void)fclose(f);
+}
+
+static void generations_of_a_run_are_one_file(void)
+{
+	begin();
+	record(RUN, 1, 0);
+	CU_ASSERT(file_is(FIRST));
+	record(RUN, 2, 5);
+	CU_ASSERT(file_is(FIRST "# generation 2 of run " RUN " begins with version 5\n"
+				"1,7,0.000,1.000,counted,2\n"));
+	end();
+}
+
+/* The server was killed while it wrote. */
+static void a_line_that_was_cut_is_left_out(void)
+{
+	begin();
+	record(RUN, 1, 0);
+	add_to_file("1,8,2.0");
+	record(RUN, 3, 7);
+	CU_ASSERT(file_is(FIRST "# generation 3 of run " RUN " begins with version 7\n"
+				"1,7,0.000,1.000,counted,3\n"));
+	end();
+}
+
+static void what_is_of_another_run_is_replaced(void)
+{
+	static const char *const other[] = {
+		"rank,version,start_us,ready_us,verdict\n1,7,0.000,1.000,counted\n",
+		COUNTED "# generation 1 of run fedcba9876543210 begins with version 0\n",
+		COUNTED "# generation 2 of run " RUN " begins with version 0\n",
+		COUNTED "# generation 1 of run " RUN,
+		COUNTED,
+		"x",
+	};
+
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		begin();
+		add_to_file(other[i]);
+		if (i == 3) { /* its first remark was cut, and so it had no rows */
+			record(RUN, 2, 0);
+			CU_ASSERT(file_is(COUNTED "# generation 2 of run " RUN
+						  " begins with version 0\n"
+						  "1,7,0.000,1.000,counted,2\n"));
+		} else {
+			record(RUN, 1, 0);
+			CU_ASSERT(file_is(FIRST));
+		}
+		end();
+	}
+}
+
+/* Else a server that waits for its workers in vain destroys what it was to go on with. */
+static void nothing_is_replaced_before_the_generation_begins(void)
+{
+	begin();
+	record(RUN, 1, 0);
+	mst_recording_free(recording);
+	CU_ASSERT_EQUAL_FATAL(mst_recording_new(&recording), 0);
+	mst_recording_counts(recording);
+	CU_ASSERT_EQUAL_FATAL(start(), 0);
+	stop();
+	CU_ASSERT(file_is(FIRST));
+	end();
+}
+
 /* The ring is full before anybody writes. */
 static void missing_rows_are_told_in_the_last_line(void)
 {
@@ -173,6 +279,11 @@ static void what_a_full_disk_does_not_take_is_missing(void)
 static CU_TestInfo cases[] = {
 	{ "rows are lines after a header", rows_are_lines_behind_a_header },
 	{ "a file that is there is replaced", a_file_that_is_there_is_replaced },
+	{ "generations of a run are one file", generations_of_a_run_are_one_file },
+	{ "a line that was cut is left out", a_line_that_was_cut_is_left_out },
+	{ "what is of another run is replaced", what_is_of_another_run_is_replaced },
+	{ "nothing is replaced before the generation begins",
+	  nothing_is_replaced_before_the_generation_begins },
 	{ "missing rows are told in the last line", missing_rows_are_told_in_the_last_line },
 	{ "a file that cannot be opened is named", a_file_that_cannot_be_opened_is_named },
 	{ "what a full disk does not take is missing", what_a_full_disk_does_not_take_is_missing },

@@ -148,6 +148,22 @@ static void of_a_recording_second_gradients_and_open_steps_are_left_out(void)
 	mst_arrivals_free(&a);
 }
 
+/* A version that was made twice is two steps, each with the times of its own gradients. */
+static void each_generation_has_steps_of_its_own(void)
+{
+	CU_ASSERT_EQUAL_FATAL(
+		plan_case_arrivals("rank,version,start_us,ready_us,verdict,generation\n"
+				   "0,0,0,4,counted,1\n1,0,0,5,counted,1\n"
+				   "0,8,0,6,counted,1\n1,8,0,7,counted,1\n"
+				   "0,0,0,8,counted,2\n1,0,0,9,counted,2\n",
+				   &a),
+		0);
+	CU_ASSERT(a.steps == 3 && a.repeats == 0 && a.gap == 7 && a.absent == 0);
+	CU_ASSERT(time_of(0, 0) == 4 && time_of(1, 1) == 7 && time_of(2, 0) == 8);
+	CU_ASSERT(a.number[0] == 0 && a.number[1] == 8 && a.number[2] == 0);
+	mst_arrivals_free(&a);
+}
+
 static void a_trace_that_says_nothing_is_refused(void)
 {
 	CU_ASSERT(refuses("there are 0 steps and 0 workers", PLAN_CASE_TRACE));
@@ -179,6 +195,7 @@ static CU_TestInfo cases[] = {
 	  a_gradient_given_up_is_later_than_its_step_and_took_longer },
 	{ "of a recording second gradients and open steps are left out",
 	  of_a_recording_second_gradients_and_open_steps_are_left_out },
+	{ "each generation has steps of its own", each_generation_has_steps_of_its_own },
 	{ "a trace that says nothing is refused", a_trace_that_says_nothing_is_refused },
 	CU_TEST_INFO_NULL,
 };

@@ -107,6 +107,33 @@ static void gradients_can_be_paired_by_their_order(void)
 	mst_rows_free(&rows);
 }
 
+#define COUNTED_ROWS "rank,version,start_us,ready_us,verdict,generation\n"
+
+/* Servers were replaced: each generation counts its own versions, some of them again. */
+static void generations_are_told_apart(void)
+{
+	const struct mst_rows_cfg cfg = { .to = UINT64_MAX, .pair = MST_PAIR_ORDER };
+	const char *text = COUNTED_ROWS "# generation 1 of run x begins with version 0\n"
+					"0,0,0,1,counted,1\n1,0,0,2,counted,1\n0,1,1,2,counted,1\n"
+					"# 3 rows are missing\n"
+					"# generation 3 of run x begins with version 1\n"
+					"0,1,0,4,counted,3\n1,1,0,5,counted,3\n"
+					"# 4 rows are missing\n";
+
+	CU_ASSERT_EQUAL_FATAL(plan_case_rows(text, &rows), 0);
+	CU_ASSERT(is(2, 1, 0, 1) && rows.row[2].generation == 1);
+	CU_ASSERT(is(3, 1, 0, 4) && rows.row[3].generation == 3);
+	CU_ASSERT(rows.generations == 2 && rows.gone_missing == 7);
+	mst_rows_free(&rows);
+	CU_ASSERT_EQUAL_FATAL(plan_case_read(text, strlen(text), &cfg, &rows), 0);
+	CU_ASSERT(is(2, 1, 0, 1) && is(3, 0, 0, 4) && is(4, 0, 1, 5));
+	mst_rows_free(&rows);
+	CU_ASSERT(refuses("generation is \"0\"", COUNTED_ROWS "0,0,0,1,counted,0\n"));
+	CU_ASSERT(refuses("generation is 1, after",
+			  COUNTED_ROWS "0,0,0,1,counted,2\n0,0,0,1,counted,1\n"));
+	CU_ASSERT(refuses("before the column generation", COUNTED_ROWS "0,0,0,1,counted\n"));
+}
+
 static void steps_outside_are_left_out(void)
 {
 	const struct mst_rows_cfg cfg = { .from = 2, .to = 3 };
@@ -193,6 +220,7 @@ static CU_TestInfo cases[] = {
 	{ "clocks may count from 1970", clocks_may_count_from_1970 },
 	{ "a recording tells how long gradients took", a_recording_tells_how_long_gradients_took },
 	{ "gradients can be paired by their order", gradients_can_be_paired_by_their_order },
+	{ "generations are told apart", generations_are_told_apart },
 	{ "steps outside are left out", steps_outside_are_left_out },
 	{ "a file that is no trace is refused by its line",
 	  a_file_that_is_no_trace_is_refused_by_its_line },
