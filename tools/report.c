@@ -262,6 +262,32 @@ void mst_report_leavers(const struct mst_job_snapshot *s, FILE *out)
 		(void)fprintf(out, "%s\n", line);
 }
 
+void mst_report_generation(const struct mst_status *job, FILE *out)
+{
+	if (job->generation == MST_NOT_KNOWN)
+		return;
+	if (job->generation > 0)
+		(void)fprintf(out, "generation %" PRIu64 " of run %s", job->generation, job->run);
+	else
+		(void)fprintf(out, "a generation that has not begun yet%s%s",
+			      job->run[0] != '\0' ? ", of run " : "", job->run);
+	if (job->loss_costs == MST_NOT_KNOWN || job->generation == 0)
+		(void)fprintf(out, "\n");
+	else if (job->loss_costs == 0)
+		(void)fprintf(out, "; a server that is lost costs no version\n");
+	else if (job->kept_version == MST_NOT_KNOWN)
+		(void)fprintf(out,
+			      "; there is no checkpoint yet: a server that is lost now costs all "
+			      "%" PRIu64 " versions\n",
+			      job->loss_costs);
+	else
+		(void)fprintf(out,
+			      "; the newest checkpoint is of version %" PRIu64
+			      ": a server that is lost now costs %" PRIu64 " %s\n",
+			      job->kept_version, job->loss_costs,
+			      job->loss_costs == 1 ? "version" : "versions");
+}
+
 void mst_report_state(const struct mst_status *job, FILE *out)
 {
 	if (job->state_too_large > 0)
@@ -325,13 +351,19 @@ static json_t *state_too_large_json(const struct mst_status *job)
 					: json_null();
 }
 
+static json_t *run_json(const struct mst_status *job)
+{
+	return job->run[0] != '\0' ? json_string(job->run) : json_null();
+}
+
 static json_t *job_json(const struct mst_status *job)
 {
 	return with_figures(MST_FIGURES_OF_JOB, job,
-			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o}", "job", job->job, "policy",
-				      job->policy, "state", mst_report_job_state(job->state), "why",
-				      job->why, "access", mst_report_access(job->access),
-				      "state_too_large", state_too_large_json(job)));
+			    json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "job", job->job,
+				      "policy", job->policy, "state",
+				      mst_report_job_state(job->state), "why", job->why, "access",
+				      mst_report_access(job->access), "state_too_large",
+				      state_too_large_json(job), "run", run_json(job)));
 }
 
 json_t *mst_report_job(const struct mst_status *job)

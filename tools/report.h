@@ -59,6 +59,9 @@ void mst_report_norms(const struct mst_job_snapshot *s, FILE *out);
 void mst_report_counted(const struct mst_job_snapshot *s, FILE *out);
 /* Which ranks left before the last version, in a line. Nothing where none did. */
 void mst_report_leavers(const struct mst_job_snapshot *s, FILE *out);
+/* Prints a line with the generation of the servers, and what the loss of one would cost now.
+ * Nothing where none is counted. */
+void mst_report_generation(const struct mst_status *job, FILE *out);
 /* Prints a line with the rank whose state was larger than --state-max. Nothing where none was. */
 void mst_report_state(const struct mst_status *job, FILE *out);
 /* How many contributions the rank has pushed that have a verdict. */

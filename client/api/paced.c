@@ -290,6 +290,11 @@ int mst_paced_exchange(struct muster *m, const struct muster_hooks *hooks)
 	return rc == WAITS ? 0 : rc;
 }
 
+void mst_paced_begin_anew(struct muster *m)
+{
+	reset(&m->own);
+}
+
 void mst_paced_outcome(struct muster *m)
 {
 	struct mst_own *own = &m->own;

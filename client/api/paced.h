@@ -24,6 +24,8 @@ int mst_paced_exchange(struct muster *m, const struct muster_hooks *hooks);
 /* An outcome has been taken. Its result may replace the parameters, and its version may end the
  * pace. */
 void mst_paced_outcome(struct muster *m);
+/* The result is of another line of versions: the parameters begin anew with it. */
+void mst_paced_begin_anew(struct muster *m);
 /* The pace is over. Pushes the gradients that Downpour has not pushed yet. Return: 0: pushed, and
  * outcomes are to be taken; 1: there was nothing to push; errors of muster_push(). */
 int mst_paced_end(struct muster *m);

@@ -295,7 +295,7 @@ int mst_return_await(struct muster *m, uint64_t deadline_ns)
 
 /* ---- verdicts of what was pushed in the last session ---- */
 
-/* It is the same generation: its ledger knows. */
+/* It is the same generation, or servers own: its ledger knows, by itself or from the checkpoint. */
 static void judge_by_welcome(struct muster *m)
 {
 	const struct mst_returning_handle *r = &m->returning;
@@ -342,16 +342,21 @@ void mst_return_settle(struct muster *m)
 		}
 		return;
 	}
-	if (s->told.begun)
+	if (s->told.begun) {
 		s->welcome.generation = s->told.begins.generation;
+		s->welcome.stands = s->told.begins.stands;
+	}
 	mst_lineage_begins(&m->lineage, &s->welcome.generation);
 	if (!m->returning.unsettled)
 		return;
 	m->returning.unsettled = false;
-	if (s->told.begun)
-		judge_by_sets(m);
-	else if (s->welcome.generation.id == m->returning.generation)
+	bool same = s->welcome.generation.id == m->returning.generation;
+	if (s->job.owner == MUSTER_SERVERS_OWN && !same)
+		mst_tickets_withdraw(&m->worker.tickets, s->welcome.stands);
+	if (same || s->job.owner == MUSTER_SERVERS_OWN)
 		judge_by_welcome(m);
+	else if (s->told.begun)
+		judge_by_sets(m);
 	mst_tickets_cancel_rest(&m->worker.tickets);
 }
 
@@ -371,8 +376,8 @@ void mst_return_done(struct muster *m, uint64_t before, struct muster_outcome *o
 	bool another = m->returning.number != 0 && g->number != m->returning.number;
 
 	if (another && m->session.job.owner == MUSTER_SERVERS_OWN && before != MST_VERSION_NONE &&
-	    before > g->began)
-		out->withdrawn = before - g->began;
+	    before > m->session.welcome.stands)
+		out->withdrawn = before - m->session.welcome.stands;
 	m->returning.number = g->number;
 
 	if (lost_ns != 0)

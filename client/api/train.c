@@ -15,6 +15,8 @@ static int show(struct muster *m, const struct muster_hooks *hooks,
 
 	if (out->verdict != MUSTER_NONE && hooks->judged != NULL)
 		rc = hooks->judged(hooks->ctx, out);
+	if (rc >= 0 && out->withdrawn > 0 && hooks->withdrawn != NULL)
+		rc = hooks->withdrawn(hooks->ctx, out);
 	if (rc < 0 || !out->fresh)
 		return rc < 0 ? rc : 0;
 	rc = hooks->apply(hooks->ctx, out);
@@ -31,6 +33,8 @@ static int take_outcomes(struct muster *m, const struct muster_hooks *hooks)
 		more = muster_wait(m, &out);
 		if (more < 0)
 			return more;
+		if (out.withdrawn > 0)
+			mst_paced_begin_anew(m);
 		if (!out.finished) /* an ask may still be open, and its answer on its way */
 			mst_paced_outcome(m);
 		rc = show(m, hooks, &out);

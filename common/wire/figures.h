@@ -43,7 +43,7 @@
 
 /* clang-format off */
 
-/* Figures of the job. Tags 1 to 15 are the fields that are no figures. */
+/* Figures of the job. Tags 1 to 15, and 48, are the fields that are no figures. */
 #define MST_JOB_FIGURES(F) \
 	F(16, U32, workers, "workers", COUNT, "the ranks of the job") \
 	F(17, U32, live, "live", COUNT, "of these, how many take part now") \
@@ -82,6 +82,14 @@
 	F(40, NEW_FLAG, goes_on, "goes_on", BOOL, \
 	  "it has ended at this server, since one is lost, and goes on when servers are started " \
 	  "again (--server-patience)") \
+	F(45, NEW_U64, generation, "generation", COUNT, \
+	  "how often servers of this run have begun, from 1; 0: they have not begun yet; null " \
+	  "where none is counted (--server-patience is 0)") \
+	F(46, NEW_U64, kept_version, "checkpoint", COUNT, \
+	  "the version of the newest checkpoint that is whole; null: there is none") \
+	F(47, NEW_U64, loss_costs, "loss_costs", COUNT, \
+	  "how many versions would be void if a server were lost now: those after the newest " \
+	  "checkpoint, and 0 where workers own; null where the loss of a server ends the job") \
 	F(60, NEW_U64, policy_change, "policy_change", COUNT, \
 	  "the number of the change that the policy in force came with, counted over all " \
 	  "generations; 0: it is that of the command line")

@@ -204,6 +204,9 @@ struct mst_welcome {
 	uint64_t state_max;               /* bytes of a state that a worker may give */
 	uint32_t averages;                /* 1: servers keep a moving average of the parameters */
 	struct mst_generation generation; /* began: 0 before its start */
+	/* Servers own, and it has begun: of what the worker claims, versions after this one are
+	 * void. */
+	uint64_t stands;
 	uint64_t server_patience_ns;      /* 0: a worker that is lost does not come back */
 	uint32_t history;                 /* workers own: versions that are kept */
 	struct mst_in_force in_force;     /* of a generation that has begun */
@@ -311,6 +314,7 @@ struct mst_begins {
 	struct mst_counted_list counted;
 	char policy[MST_POLICY_LEN];  /* that it begins under, */
 	struct mst_in_force in_force; /* and, if that is the last change's, its number */
+	uint64_t stands; /* as in the welcome */
 };
 
 /* A start state that a worker may offer. */
@@ -476,13 +480,15 @@ struct mst_status {
 	struct mst_status_metric
 		metric[MST_STATUS_METRICS]; /* in the order of their first reports */
 	uint32_t rank_count;                /* rows that follow */
+	char run[MST_RUN_LEN];              /* which its generation is of; "": none is counted */
 	MST_JOB_FIGURES(MST_FIGURE_MEMBER)
 };
 
 /* Initialisers of a status that knows nothing yet. */
 #define MST_STATUS_NOTHING                                                                         \
 	.loss = (double)NAN, .norm_median = (double)NAN, .saved_ns = MST_NOT_KNOWN,                \
-	.goal = MST_NOT_KNOWN, .differences = MST_NOT_KNOWN, .fast_ready_ns = MST_NOT_KNOWN
+	.goal = MST_NOT_KNOWN, .differences = MST_NOT_KNOWN, .fast_ready_ns = MST_NOT_KNOWN,       \
+	.generation = MST_NOT_KNOWN, .kept_version = MST_NOT_KNOWN, .loss_costs = MST_NOT_KNOWN
 #define MST_STATUS_RANK_NOTHING                                                                    \
 	.norm = (double)NAN, .norm_max = (double)NAN, .heard_ns = MST_NOT_KNOWN,                   \
 	.handed_in_ns = MST_NOT_KNOWN, .gone_at = MST_NOT_KNOWN, .straggler_ratio = (double)NAN,   \

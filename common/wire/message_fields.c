@@ -114,6 +114,7 @@ static const struct mst_field welcome_fields[] = {
 	OPTIONAL(36, U64, mst_welcome, generation.made_before, 0),
 	OPTIONAL(37, U64, mst_welcome, server_patience_ns, 0),
 	OPTIONAL(38, U32, mst_welcome, history, 0),
+	OPTIONAL(45, U64, mst_welcome, stands, 0),
 	IN_FORCE(50, mst_welcome, in_force.),
 };
 
@@ -225,7 +226,8 @@ static const struct mst_field status_fields[] = {
 	ROWS(13, mst_status, server_count, MST_SERVERS_MAX, status_server_rows),
 	ROWS(14, mst_status, metric_count, MST_STATUS_METRICS, status_metric_rows),
 	FIELD(15, U32, mst_status, rank_count),
-	MST_JOB_FIGURES(JOB_FIGURE)
+	MST_JOB_FIGURES(JOB_FIGURE) /* up to 47 */
+	OPTIONAL(48, TEXT, mst_status, run, sizeof(((struct mst_status *)NULL)->run)),
 };
 
 static const struct mst_field rank_fields[] = { FIELD(1, U32, mst_status_rank, state),
@@ -339,6 +341,7 @@ static const struct mst_field begins_fields[] = {
 	ROWS(7, mst_begins, counted.count, MST_COUNTED_MAX, counted_rows),
 	OPTIONAL(10, TEXT, mst_begins, policy, MST_POLICY_LEN),
 	IN_FORCE(11, mst_begins, in_force.),
+	OPTIONAL(20, U64, mst_begins, stands, 0),
 };
 static const struct mst_field in_force_fields[] = { IN_FORCE(1, mst_in_force, ) };
 static const struct mst_field wanted_fields[] = { LIMITED(1, ENUM, mst_message, wanted.tensors, 2),

@@ -255,8 +255,9 @@ struct muster_outcome {
 	/* Which generation of servers this comes from, from 1. Another one than in the outcome
 	 * before: a server was lost, and the job has gone on. 0: musterd --server-patience is 0. */
 	uint64_t generation;
-	/* Servers own, in the first outcome of another generation: so many of the last versions are
-	 * void, with all that was counted in them, for the servers go on from a checkpoint. */
+	/* Servers own, in the first outcome of another generation: so many of the last versions of
+	 * this worker are void, with all that was counted in them, because the servers go on from a
+	 * checkpoint. `version` may be lower than before. No verdict is told twice. */
 	uint64_t withdrawn;
 };
 /* clang-format off */
@@ -264,8 +265,7 @@ struct muster_outcome {
 /* clang-format on */
 
 /* How many pushes of a session may wait for the muster_wait() that brings their verdicts; one more
- * returns -EAGAIN. Only a worker that pushes with `keep` and never waits gets there: others run out
- * of slots first. */
+ * returns -EAGAIN. Only a worker that pushes with `keep` and never waits gets there. */
 #define MUSTER_TICKETS_MAX 256u
 
 /* What became of a push of an earlier session of this rank. That session may not have heard the
@@ -426,8 +426,7 @@ int muster_push(struct muster *m, const struct muster_contribution *c, uint64_t 
 int muster_abandon(struct muster *m);
 
 /** muster_check - a hint for a busy worker: a read of local memory, cheap enough for every
- * micro-batch. May be called from any thread. Says GIVE_UP also when the job or the session has
- * ended. */
+ * micro-batch. May be called from any thread. Says GIVE_UP also after the job or the session. */
 enum muster_hint muster_check(const struct muster *m);
 
 /** muster_pull - ask for the newest version without contributing; muster_wait() brings it. The
@@ -585,12 +584,10 @@ int muster_average(struct muster *m, const float **average, uint64_t *version);
  * of what was given up. What a lost link was still sending comes back when muster_close() returns;
  * if options.result_into was set, so does what any link of a session that has failed was sending.
  * Over shared memory nothing is pinned or lent: a @src is copied once before muster_push_range()
- * returns, registered or not. There, a gradient that is computed in muster_gradient()'s buffer is
- * the one that is not copied.
+ * returns, registered or not. There only what is computed in muster_gradient()'s buffer is not.
  * May be called at any time between muster_open() and muster_close(), by the thread that uses the
- * handle. Pinning takes as long as the kernel needs for so much memory, perhaps seconds, and sends
- * no message; heartbeats go on meanwhile. Children of fork() have the memory as they have any
- * other.
+ * handle. Pinning may take seconds, and sends no message; heartbeats go on meanwhile. Children of
+ * fork() have the memory as they have any other.
  * Return: 0; -EINVAL the memory has 0 bytes, reaches beyond the end of memory, or is a buffer or a
  * result of this handle, options.result_into included; -EEXIST a part of it is registered with this
  * handle already; -EFAULT not all of it is mapped, or this process may not read it, whatever the
@@ -657,16 +654,19 @@ struct muster_hooks {
 	 * contribution have not counted, and a program that wants them to computes them again;
 	 * CANCELLED with ticket 0, the batch at hand was given up. */
 	int (*judged)(void *ctx, const struct muster_outcome *out);
+	/* NULL, or called before apply() with an outcome whose `withdrawn` is not 0: of the
+	 * versions up to V that the program had, those above V - out->withdrawn are void. If it
+	 * counts them, or verdicts in them, it takes that back. out->version may be a later one. */
+	int (*withdrawn)(void *ctx, const struct muster_outcome *out);
 };
 /* clang-format off */
 #define MUSTER_HOOKS { .size = sizeof(struct muster_hooks) }
 /* clang-format on */
 
 /** muster_parameters - the parameters to compute the next gradient on: the last result; under
- * local, easgd and downpour the worker's own, which muster_train() keeps and only hooks->local may
- * write to. The same rules as for outcome.result hold. With --owner workers it is the last mean
- * gradient, and of no use. NULL: before muster_start(), or where the result is NULL, or in a child.
- * Never blocks. */
+ * local, easgd and downpour the worker's own, which only hooks->local may write to. The same rules
+ * as for outcome.result hold. With --owner workers it is the last mean gradient, and of no use.
+ * NULL: before muster_start(), or where the result is NULL, or in a child. Never blocks. */
 void *muster_parameters(struct muster *m);
 
 /**

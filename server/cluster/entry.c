@@ -375,7 +375,7 @@ static bool figures_ok(const struct mst_peer_entry *entry, const struct mst_entr
 		return names_somebody(entry, limits) && entry->code >= 0 &&
 		       entry->code <= MST_EVICT_TOO_LATE;
 	case MST_PEER_FINISH:
-		return entry->code >= 0 && entry->code <= MST_FINISH_STOOD;
+		return entry->code >= 0 && entry->code <= MST_FINISH_NOT_BEGUN;
 	case MST_PEER_SETTLE:
 	case MST_PEER_APPLY:
 	case MST_PEER_LEND:

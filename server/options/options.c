@@ -423,7 +423,8 @@ const struct mst_option mst_server_table[] = {
 	  .fallback = MST_CHECKPOINT_EVERY,
 	  .value = "COMMITS|DURATION",
 	  .help = "how often a version is saved: after so many versions, such as 1000, or after so "
-		  "much time, such as 10min; at most ten times a second; 0 is only at the end" },
+		  "much time, such as 10min; at most ten times a second; 0 is only at the end; "
+		  "auto is 10min, and 1min with --server-patience where servers own" },
 	{ .name = "checkpoint-rate",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(checkpoint_rate),

@@ -144,7 +144,8 @@ static inline bool mst_server_options_becomes(const struct mst_server_options *o
 	return o->user != NULL && o->user[0] != '\0';
 }
 
-#define MST_CHECKPOINT_EVERY "10min" /* if nothing else is said */
+/* If nothing else is said: one minute where servers would go on from the checkpoint, else ten. */
+#define MST_CHECKPOINT_EVERY "auto"
 
 /* Reads --state and --checkpoint-every.
  * @why: a sentence.
@@ -237,6 +238,23 @@ uint64_t mst_server_options_server_lease(const struct mst_server_options *o);
 static inline bool mst_server_options_goes_on(const struct mst_server_options *o)
 {
 	return o->server_patience_ns != 0;
+}
+/* Does it go on there from the newest checkpoint of --state? Workers do not bring what servers
+ * own. */
+static inline bool mst_server_options_succeeds(const struct mst_server_options *o)
+{
+	return mst_server_options_goes_on(o) && mst_server_options_saves(o) &&
+	       o->owner == MUSTER_SERVERS_OWN;
+}
+/* The directory with the checkpoint that the job goes on from; NULL: it begins anew. */
+static inline const char *mst_server_options_resume(const struct mst_server_options *o)
+{
+	return o->resume == NULL && mst_server_options_succeeds(o) ? o->state : o->resume;
+}
+/* May it begin anew if there is no checkpoint at all? */
+static inline bool mst_server_options_or_begin(const struct mst_server_options *o)
+{
+	return o->or_begin || (o->resume == NULL && mst_server_options_succeeds(o));
 }
 /* How long a server that is stopped waits; @usual_ns: where the user has not said it. */
 uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uint64_t usual_ns);

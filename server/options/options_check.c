@@ -30,6 +30,8 @@ int mst_server_options_checkpoints(const struct mst_server_options *o, struct ms
 {
 	const char *every = o->checkpoint_every;
 
+	if (strcmp(every, MST_CHECKPOINT_EVERY) == 0)
+		every = mst_server_options_succeeds(o) ? "1min" : "10min";
 	*out = (struct mst_saves){ .wanted = mst_server_options_saves(o),
 				   .pause_ns = SAVE_PAUSE_NS };
 	if (mst_parse_u64(every, &out->commits) == 0)
@@ -39,8 +41,33 @@ int mst_server_options_checkpoints(const struct mst_server_options *o, struct ms
 	return mst_reason_fail(
 		why, -EINVAL,
 		"option --checkpoint-every: \"%.60s\" is neither a number of versions, such "
-		"as 1000, nor a duration, such as 10min",
+		"as 1000, nor a duration, such as 10min, nor auto",
 		every);
+}
+
+/* A server that takes this one's place has the same command line. */
+static int successor_check(const struct mst_server_options *o, struct mst_reason *why)
+{
+	bool owns = mst_server_options_goes_on(o) && o->owner == MUSTER_SERVERS_OWN;
+
+	if (!owns || o->resume == NULL || o->join != NULL)
+		return 0;
+	if (!mst_server_options_saves(o))
+		return mst_reason_fail(
+			why, -EINVAL,
+			"--resume %.200s with --server-patience would have every server that takes "
+			"this one's place go back to that checkpoint, for nothing newer is saved: "
+			"give --state %.200s in its place, which is gone on from, too",
+			o->resume, o->resume);
+	if (mst_server_paths_same(o->resume, o->state))
+		return 0;
+	return mst_reason_fail(
+		why, -EINVAL,
+		"--resume %.200s with --server-patience would have every server that takes this "
+		"one's place go back to that checkpoint, not to the newest in %.200s (--state): "
+		"leave --resume out, and first copy its files to %.200s if the job is to begin "
+		"with them",
+		o->resume, o->state, o->state);
 }
 
 static int state_check(const struct mst_server_options *o, struct mst_reason *why)
@@ -62,7 +89,8 @@ static int state_check(const struct mst_server_options *o, struct mst_reason *wh
 			"--checkpoint-every %.40s does nothing without --state DIR, which says "
 			"where versions are saved",
 			o->checkpoint_every);
-	return mst_server_options_checkpoints(o, &saves, why);
+	int rc = successor_check(o, why);
+	return rc != 0 ? rc : mst_server_options_checkpoints(o, &saves, why);
 }
 
 /* A host's name is resolved later, by listening. */

@@ -92,6 +92,16 @@ static int resume_check(const char *path, bool or_begin, struct mst_reason *why)
 	return 0;
 }
 
+bool mst_server_paths_same(const char *a, const char *b)
+{
+	struct stat one, other;
+
+	if (strcmp(a, b) == 0)
+		return true;
+	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       one.st_ino == other.st_ino;
+}
+
 int mst_server_paths_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	int rc = 0;

@@ -11,5 +11,7 @@
 
 /* Return: 0 or -EINVAL. */
 int mst_server_paths_check(const struct mst_server_options *o, struct mst_reason *why);
+/* Do both name the same directory? */
+bool mst_server_paths_same(const char *a, const char *b);
 
 #endif

@@ -642,8 +642,10 @@ def refuses(a):
     said = said_of("--resume", empty, "--job", "one", "--optimizer", "adam")
     check("a directory without any", "there is no checkpoint in" in said and "--or-begin" in said)
     check("a job that begins anew in a directory that is not empty",
-          "go on from there with --resume" in said_of("--job", "one"))
+          "go on from there with --resume" in said_of("--job", "one", "--server-patience", "0"))
     check("the checkpoint is still there", folder.versions() == [4])
+    check("a job whose servers are started again goes on from there", "goes on from version 4" in
+          folder.run(8, "--job", "one", "--log-level", "info", expect=0))
 
 
 def one_server_writes(a):

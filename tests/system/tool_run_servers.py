@@ -152,17 +152,16 @@ class Servers(scene.Scene):
                                   rf"job; the last version that it told of is \d+; {how}")
 
     def test_what_it_goes_on_from(self):
-        """where servers own, the next one has the directory of this one's checkpoints, whatever the
-        first one was given; and the same file to record to"""
-        state, old, record = self.path("state"), self.path("old"), self.path("x.csv")
+        """where servers own, the next one is started with the same words as the first one: it goes
+        on from the newest checkpoint, and adds to the same recording"""
+        state, record = self.path("state"), self.path("x.csv")
         rc, _, err = self.run_turns(
-            "-n", "1", "--listen", "127.0.0.1:0", "--state", state, "--resume", old,
-            "--or-begin", "--record", record, "--", *WAIT,
-            scripts=("run:200 die:9", "run:300 finish touch:done"))
+            "-n", "1", "--listen", "127.0.0.1:0", "--state", state, "--record", record, "--",
+            *WAIT, scripts=("run:200 die:9", "run:300 finish touch:done"))
         self.assertEqual(rc, 0, err)
-        first, second = self.lines()
-        self.assertNotIn(f"--resume={state}", first)
-        self.assertTrue(second.endswith(f" --resume={state} --or-begin"))
+        first, second = (re.sub(r"--listen=\S+", "", line) for line in self.lines())
+        self.assertEqual(first, second)
+        self.assertIn(f"--record {record}", first.replace("=", " "))
 
     def test_interrupted(self):
         """a run that ends starts no server again"""

@@ -118,8 +118,7 @@ static char *patience_flag(const struct mst_daemon_cfg *cfg, char out[PATIENCE_L
 int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 		     const struct mst_daemon_cfg *cfg, struct mst_reason *why)
 {
-	char workers[16], listen[160], patience[PATIENCE_LEN], resume[PATH_MAX];
-	char anew[] = "--or-begin";
+	char workers[16], listen[160], patience[PATIENCE_LEN];
 	char *more[MORE_MAX + 1] = { workers, listen };
 	size_t count = 2;
 	int ends[2];
@@ -128,11 +127,6 @@ int mst_daemon_start(struct mst_daemon *d, struct mst_child *child,
 	(void)snprintf(listen, sizeof(listen), "--listen=%s", cfg->listen);
 	if (cfg->server_patience_ns != 0)
 		more[count++] = patience_flag(cfg, patience);
-	if (cfg->resume != NULL) {
-		(void)snprintf(resume, sizeof(resume), "--resume=%s", cfg->resume);
-		more[count++] = resume;
-		more[count++] = anew;
-	}
 	if (pipe2(ends, O_CLOEXEC) < 0) {
 		int rc = -errno;
 

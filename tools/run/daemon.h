@@ -17,8 +17,6 @@ struct mst_daemon_cfg {
 	const char *listen; /* HOST:PORT; port 0: any */
 	uint32_t workers;
 	uint64_t server_patience_ns; /* that the run has chosen; 0: as the flags say, or none */
-	/* For a leader that takes the place of one that is lost: */
-	const char *resume; /* the directory that it goes on from; NULL: as the flags say */
 	bool stdout_to_stderr;
 	const sigset_t *mask;
 };

@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/config/shared_rows.h"
+#include "server/options/paths.h"
 
 /* How long workers wait for a server, where muster run starts one again and what it needs is kept;
  * and what the field has before anybody has given a value. */
@@ -85,11 +86,15 @@ static int explain(int rc, const char *reason, struct mst_reason *why)
 	return rc;
 }
 
-/* A server that is started again has nothing where servers own and nothing is saved. */
+/* A server that is started again has nothing where servers own and nothing is saved. One that would
+ * go back to another checkpoint than the newest of --state is refused. */
 static void choose_server_patience(struct mst_run_options *o)
 {
 	struct mst_server_options *server = &o->server;
-	bool kept = server->owner == MUSTER_WORKERS_OWN || mst_server_options_saves(server);
+	bool elsewhere = server->resume != NULL && mst_server_options_saves(server) &&
+			 !mst_server_paths_same(server->resume, server->state);
+	bool kept = server->owner == MUSTER_WORKERS_OWN ||
+		    (mst_server_options_saves(server) && !elsewhere);
 
 	o->chose_patience = server->server_patience_ns == NOT_GIVEN;
 	if (o->chose_patience)

@@ -71,7 +71,12 @@ static void how_to_go_on(const struct mst_supervisor *s, struct mst_reason *out)
 {
 	const struct mst_server_options *o = &s->options->server;
 
-	if (mst_server_options_saves(o))
+	if (mst_server_options_succeeds(o))
+		mst_reason_set(out,
+			       "once that is fixed, the same command goes on from the last "
+			       "checkpoint in %.200s",
+			       o->state);
+	else if (mst_server_options_saves(o))
 		mst_reason_set(out,
 			       "once that is fixed, the same command with --resume %.200s "
 			       "--or-begin goes on from the last checkpoint",

@@ -65,11 +65,8 @@ static void start_musterd(struct mst_supervisor *s, const char *listen)
 
 void mst_supervisor_start_musterd_again(struct mst_supervisor *s)
 {
-	const struct mst_server_options *o = &s->options->server;
 	struct mst_daemon_cfg cfg = daemon_cfg(s);
 
-	if (o->owner != MUSTER_WORKERS_OWN && mst_server_options_saves(o))
-		cfg.resume = o->state;
 	mst_daemon_fini(&s->daemon);
 	s->server[0].kill_ns = ready_until(s);
 	launch(s, s->address, &cfg);

@@ -93,6 +93,7 @@ static void print_snapshot(const struct mst_job_snapshot *s, const char *address
 	char reason[512];
 
 	print_job(&s->job, address);
+	mst_report_generation(&s->job, stdout);
 	mst_report_policies(&s->job, stdout);
 	mst_report_metrics(&s->job, stdout);
 	mst_report_state(&s->job, stdout);

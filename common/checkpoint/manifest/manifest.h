@@ -35,6 +35,7 @@ int mst_dtype_parse(const char *name, enum mst_dtype *out);
 #define MST_CHECKPOINT_TEXT_LEN 256u /* with NUL: job, optimiser, policy, schedule */
 #define MST_CHECKPOINT_GROUP_LEN 32u /* with NUL */
 #define MST_CHECKPOINT_SAVE_LEN 33u  /* with NUL: 32 hexadecimal digits */
+#define MST_CHECKPOINT_RUN_LEN 17u   /* with NUL: 16 hexadecimal digits */
 #define MST_CHECKPOINT_FILE_LEN 80u  /* with NUL: a file's name without its directory */
 
 /* What all files of one checkpoint agree on. */
@@ -71,6 +72,9 @@ struct mst_checkpoint_manifest {
 	char muster[32];    /* the release that wrote it; set by mst_checkpoint_manifest_write() */
 	int64_t written_ms; /* since 1970 in UTC; set by mst_checkpoint_manifest_write() */
 	uint64_t samples;
+	/* The run that the version is of, and its generation: docs/protocol.md, Generations. */
+	char run[MST_CHECKPOINT_RUN_LEN]; /* "": the release that wrote it knew none */
+	uint64_t generation;              /* 0: none was counted */
 	enum muster_type type, result_type;
 	enum muster_owner owner;
 	uint32_t workers;

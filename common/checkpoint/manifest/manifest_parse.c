@@ -96,6 +96,16 @@ static bool read_samples(struct manifest_reading *r)
 	return mst_json_u64(&r->json, &r->m->samples);
 }
 
+static bool read_run(struct manifest_reading *r)
+{
+	return mst_json_text(&r->json, r->m->run, sizeof(r->m->run));
+}
+
+static bool read_generation(struct manifest_reading *r)
+{
+	return mst_json_u64(&r->json, &r->m->generation);
+}
+
 static bool read_written(struct manifest_reading *r)
 {
 	uint64_t ms;
@@ -361,9 +371,14 @@ static const struct {
 	{ "parts", read_parts },
 	{ "values", read_values },
 	{ "crc32c", read_end },
+	/* Manifests of earlier releases lack what follows. */
+	{ "run", read_run },
+	{ "generation", read_generation },
 };
 
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
+#define LATER_FIELDS 2u
+#define NEEDED ((UINT64_C(1) << (FIELDS - LATER_FIELDS)) - 1)
 
 /* A field that this release does not know is passed over. */
 static bool read_field(struct manifest_reading *r)
@@ -392,7 +407,7 @@ static bool read_manifest(struct manifest_reading *r)
 			return false;
 	if (!mst_json_end(&r->json))
 		return false;
-	if (r->seen != (UINT64_C(1) << FIELDS) - 1)
+	if ((r->seen & NEEDED) != NEEDED)
 		return refuse(r, "a key that every manifest has is missing");
 	const char *wrong = mst_manifest_wrong(r->m);
 	return wrong == NULL || refuse(r, wrong);

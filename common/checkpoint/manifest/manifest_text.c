@@ -75,12 +75,20 @@ static const char *wrong_groups(const struct mst_checkpoint_manifest *m)
 	return NULL;
 }
 
+static bool is_run(const char *run)
+{
+	return strlen(run) == MST_CHECKPOINT_RUN_LEN - 1 &&
+	       strspn(run, "0123456789abcdef") == MST_CHECKPOINT_RUN_LEN - 1;
+}
+
 const char *mst_manifest_wrong(const struct mst_checkpoint_manifest *m)
 {
 	if (m->id.version == 0)
 		return "version 0 is where every job begins";
 	if (!mst_checkpoint_is_save(m->id.save))
 		return "its save id is not 32 hexadecimal digits";
+	if (m->run[0] != '\0' && !is_run(m->run))
+		return "its run is not 16 hexadecimal digits";
 	const char *wrong = wrong_groups(m);
 	return wrong != NULL ? wrong : wrong_parts(m);
 }
@@ -167,6 +175,9 @@ static void compose_all(struct mst_json_out *o, const struct mst_checkpoint_mani
 	compose_text(o, "save", m->id.save);
 	compose_number(o, "version", m->id.version);
 	compose_number(o, "samples", m->samples);
+	if (m->run[0] != '\0')
+		compose_text(o, "run", m->run);
+	compose_number(o, "generation", m->generation);
 	compose_number(o, "written_ms", (uint64_t)(m->written_ms > 0 ? m->written_ms : 0));
 	compose_number(o, "elems", m->id.elems);
 	compose_text(o, "type", mst_manifest_type(m->type));

@@ -23,10 +23,10 @@ void mst_checkpointing_fini(struct mst_checkpointing *c)
 
 static void fill_id(const struct mst_job *j, uint64_t version, struct mst_checkpoint_id *out)
 {
-	static_assert(MST_CHECKPOINT_SAVE_LEN == MST_RUN_LEN + 16, "a run and a version");
+	static_assert(MST_CHECKPOINT_SAVE_LEN == MST_RUN_LEN + 16, "a start and a version");
 	*out = (struct mst_checkpoint_id){ .version = version, .elems = j->plan.vector.elems };
 	snprintf(out->job, sizeof(out->job), "%s", j->o->job);
-	snprintf(out->save, sizeof(out->save), "%s%016" PRIx64, j->run, version);
+	snprintf(out->save, sizeof(out->save), "%s%016" PRIx64, j->saves, version);
 }
 
 static void add_vector(struct mst_checkpointing *c, const char *group, const void *base)
@@ -136,22 +136,58 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	snprintf(m->policy, sizeof(m->policy), "%s", mst_job_policy(j)->name);
 	fill_groups(&j->plan.server.aggregator, m);
 	m->parts = m->groups > 0 ? mst_job_servers(j) : 0;
-	if (mst_kept_write_in_force(&j->in_force.now, &m->values) != 0)
-		return mst_reason_fail(why, -ENOMEM, "there is no memory for its manifest");
-	return mst_kept_write(kept, m, why);
+	int rc = mst_kept_write(kept, m, why);
+	if (rc == 0 && (mst_generation_save(&j->generation, m) != 0 ||
+			mst_kept_write_in_force(&j->in_force.now, &m->values) != 0))
+		rc = mst_reason_fail(why, -ENOMEM, "there is no memory for its manifest");
+	return rc;
+}
+
+/* The newest checkpoint that a start would go on from; 0: none. */
+static uint64_t newest_kept(const struct mst_checkpointing *c)
+{
+	bool succeeds = mst_server_options_succeeds(c->job->o);
+
+	return c->last_version == 0 && succeeds ? mst_job_first_version(c->job) : c->last_version;
+}
+
+/* Servers own, and another server takes the place of one that is lost: says what that costs.
+ * @version: the newest. */
+static void add_costs(const struct mst_checkpointing *c, uint64_t version, const char *when,
+		      struct mst_reason *out)
+{
+	if (mst_server_options_succeeds(c->job->o) && version > newest_kept(c))
+		mst_reason_add(out, "; %s %" PRIu64 " versions", when, version - newest_kept(c));
+}
+
+void mst_checkpointing_tell(const struct mst_checkpointing *c, struct mst_status *out)
+{
+	const struct mst_server_options *o = c->job->o;
+	uint64_t kept = newest_kept(c);
+
+	if (c->archive != NULL && kept > 0)
+		out->kept_version = kept;
+	if (!mst_server_options_goes_on(o) || mst_job_is_over(c->job))
+		return;
+	if (o->owner == MUSTER_WORKERS_OWN)
+		out->loss_costs = 0;
+	else if (mst_server_options_succeeds(o))
+		out->loss_costs = out->version > kept ? out->version - kept : 0;
 }
 
 /* What this server knows of its part says more than what the ledger says of all. */
 static void warn(struct mst_checkpointing *c, uint64_t version, const char *why)
 {
 	bool goes_on = !mst_job_is_over(c->job) && !c->job->stopped;
-	char last[64] = "there is none before";
+	struct mst_reason last;
 
-	if (c->last_version > 0)
-		snprintf(last, sizeof(last), "the last one is of version %" PRIu64,
-			 c->last_version);
+	mst_reason_set(&last, "there is none before");
+	if (newest_kept(c) > 0)
+		mst_reason_set(&last, "the last one is of version %" PRIu64, newest_kept(c));
+	if (goes_on)
+		add_costs(c, version, "a lost server would now cost at least", &last);
 	mst_warn("job \"%s\": no checkpoint of version %" PRIu64 ": %s; %s%s", c->job->o->job,
-		 version, why, goes_on ? "the job goes on, and " : "", last);
+		 version, why, goes_on ? "the job goes on, and " : "", last.text);
 	if (c->why_not.text[0] == '\0')
 		mst_reason_set(&c->why_not, "%s", why);
 }
@@ -159,12 +195,15 @@ static void warn(struct mst_checkpointing *c, uint64_t version, const char *why)
 static void tell_complete(struct mst_checkpointing *c, const struct mst_archive_end *end,
 			  uint64_t now_ns)
 {
+	uint64_t version = c->written.id.version;
+	struct mst_reason costs = { .text = "" };
 	char size[32];
 
-	c->last_version = c->written.id.version;
-	mst_info("job \"%s\": checkpoint of version %" PRIu64 ": %s in %.2f s", c->job->o->job,
-		 c->last_version, mst_memory_text(end->bytes, size, sizeof(size)),
-		 (double)(now_ns - c->written_ns) / (double)MST_SECOND);
+	add_costs(c, version, "until then a lost server would have cost", &costs);
+	c->last_version = version;
+	mst_info("job \"%s\": checkpoint of version %" PRIu64 ": %s in %.2f s%s", c->job->o->job,
+		 version, mst_memory_text(end->bytes, size, sizeof(size)),
+		 (double)(now_ns - c->written_ns) / (double)MST_SECOND, costs.text);
 }
 
 static void begin_manifest(struct mst_checkpointing *c)

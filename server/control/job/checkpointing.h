@@ -61,6 +61,9 @@ void mst_checkpointing_give_up(const struct mst_checkpointing *c);
 /* Is the version that the job has ended with not saved? At a follower: its part of the last one.
  * @out: which, and why, a clause. */
 bool mst_checkpointing_is_missing(const struct mst_checkpointing *c, struct mst_reason *out);
+/* Tells which checkpoint is the newest, and how many versions of @out->version ones a lost server
+ * would cost now. */
+void mst_checkpointing_tell(const struct mst_checkpointing *c, struct mst_status *out);
 /* Is a checkpoint being written, as far as this server knows? */
 bool mst_checkpointing_is_busy(const struct mst_checkpointing *c);
 

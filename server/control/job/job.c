@@ -47,8 +47,11 @@ bool mst_job_enter(enum mst_job_state *state, enum mst_job_event event)
 
 bool mst_job_end(struct mst_job *j, enum mst_job_event how, const char *why, uint64_t now_ns)
 {
+	bool gathers = j->state == MST_JOB_GATHERING;
+
 	if (!mst_job_enter(&j->state, how))
 		return false;
+	j->tries_on = gathers && j->generation.absent.number > 0 && !j->for_good;
 	mst_reason_set(&j->why, "%s", why);
 	j->ended_ns = now_ns;
 	return true;
@@ -91,7 +94,7 @@ int mst_job_stop_word(const struct mst_job *j)
 
 int mst_job_over_word(const struct mst_job *j)
 {
-	return mst_job_goes_on_elsewhere(j) ? MST_AGAIN : -ESHUTDOWN;
+	return mst_job_goes_on_elsewhere(j) || j->tries_on ? MST_AGAIN : -ESHUTDOWN;
 }
 
 void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
@@ -109,20 +112,34 @@ void mst_job_fill_end(const struct mst_job *j, struct mst_message *out)
 
 /* ---- beginning and end ---- */
 
-/* A checkpoint has the name of the run that wrote it, so that parts of two runs are never taken for
- * parts of one checkpoint. */
+/* Where servers own, the run of the checkpoint goes on, and the numbers of its generations do. */
+static void go_on(struct mst_job *j)
+{
+	struct mst_resume *r = &j->resume;
+
+	if (!mst_resume_overrides(r, j->o))
+		mst_resume_policy(r, j->o, &j->terms.policy);
+	if (j->generation.counts)
+		j->in_force.kept = mst_resume_in_force(r);
+	if (j->o->owner == MUSTER_WORKERS_OWN)
+		return;
+	mst_generation_resume(&j->generation, &r->manifest, r->dir);
+	r->kept.generation = r->manifest.generation;
+	r->kept.made = mst_generation_maker(&r->manifest);
+}
+
+/* A checkpoint has the name of the start that wrote it, so that parts of two starts are never taken
+ * for parts of one checkpoint. */
 static int prepare_checkpoints(struct mst_job *j, struct mst_reason *why)
 {
 	int rc = mst_generation_init(&j->generation, j->o, why);
 
 	if (rc == 0 && mst_server_options_saves(j->o))
-		snprintf(j->run, sizeof(j->run), "%s", j->generation.now.run);
-	if (rc == 0 && j->o->resume != NULL)
+		snprintf(j->saves, sizeof(j->saves), "%s", j->generation.drawn);
+	if (rc == 0 && mst_server_options_resume(j->o) != NULL)
 		rc = mst_resume_find(&j->resume, j->o, &j->terms, why);
-	if (rc == 0 && mst_resume_is_set(&j->resume) && !mst_resume_overrides(&j->resume, j->o))
-		mst_resume_policy(&j->resume, j->o, &j->terms.policy);
-	if (rc == 0 && mst_resume_is_set(&j->resume) && j->generation.counts)
-		j->in_force.kept = mst_resume_in_force(&j->resume);
+	if (rc == 0 && mst_resume_is_set(&j->resume))
+		go_on(j);
 	if (rc == 0 && mst_server_options_saves(j->o))
 		rc = mst_state_directory_check(j->o, mst_job_first_version(j), why);
 	return rc;
@@ -210,7 +227,7 @@ void mst_job_appoint(const struct mst_job *j, uint32_t server, struct mst_appoin
 	struct mst_plan_cfg cfg = plan_cfg(j);
 
 	mst_plan_appoint(&cfg, &j->plan, server, out);
-	snprintf(out->saves, sizeof(out->saves), "%s", j->run);
+	snprintf(out->saves, sizeof(out->saves), "%s", j->saves);
 	out->resumes = mst_resume_is_set(&j->resume);
 	out->resumed_version = mst_job_first_version(j);
 	snprintf(out->resumed_save, sizeof(out->resumed_save), "%s",
@@ -636,7 +653,7 @@ int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, struct 
 
 	if (rc != 0)
 		return rc;
-	snprintf(j->run, sizeof(j->run), "%s", appoint->saves);
+	snprintf(j->saves, sizeof(j->saves), "%s", appoint->saves);
 	mst_plan_follower(&cfg, appoint, &j->plan);
 	return prepare(j, 0, why);
 }

@@ -45,7 +45,9 @@ struct mst_job {
 
 	enum mst_job_state state;
 	struct mst_reason why; /* why the job ended */
-	int error;             /* FAILED: the error that workers are told */
+	int error;             /* FAILED: the error that workers are told, */
+	/* but those of an earlier generation, whose next one has not begun, try on elsewhere. */
+	bool tries_on;
 	uint64_t ended_ns;
 	bool stopped;  /* the user has stopped the server: sessions that end now are no loss */
 	bool for_good; /* stopped, and no other server takes its place */
@@ -56,7 +58,7 @@ struct mst_job {
 	struct mst_reason server_loss; /* how the last server was lost */
 
 	struct mst_terms terms;
-	char run[MST_RUN_LEN]; /* the name of this run in checkpoints; "": nothing is saved */
+	char saves[MST_RUN_LEN]; /* the name of this start in checkpoints; "": nothing is saved */
 	struct mst_job_generation generation; /* at the leader */
 	struct mst_job_sets sets;             /* of versions, that a worker has brought */
 	struct mst_resume resume;             /* the checkpoint that the job goes on from */
@@ -142,6 +144,17 @@ int mst_job_finish_word(const struct mst_job *j, enum mst_finish_why why);
 int mst_job_evict_word(const struct mst_job *j, enum mst_evict_why why);
 /* The same if this server is stopped. */
 int mst_job_stop_word(const struct mst_job *j);
+/* Have workers come back with versions of which this server has nothing? Servers own. */
+static inline bool mst_job_lacks_checkpoint(const struct mst_job *j)
+{
+	return j->generation.absent.number > 0 && j->o->owner == MUSTER_SERVERS_OWN &&
+	       !mst_resume_is_set(&j->resume);
+}
+/* What workers are told when the job has failed. */
+static inline int mst_job_failure_word(const struct mst_job *j)
+{
+	return j->tries_on ? MST_AGAIN : j->error;
+}
 /* What whoever comes now is told, when the job is over. */
 int mst_job_over_word(const struct mst_job *j);
 /* Is it over here because of another server, or of a standstill of this one, and goes on? Then this

@@ -17,6 +17,11 @@
 #define CHANGE "policy_change"
 #define CHANGED_TO "policy_changed_to"
 #define CHANGE_FORCED "policy_change_forced"
+/* Verdicts that their workers may not have heard, one after the other. */
+#define VERDICT_RANKS "verdicts.ranks"
+#define VERDICT_TICKETS "verdicts.tickets"
+#define VERDICTS "verdicts.verdicts"
+#define VERDICT_VERSIONS "verdicts.versions"
 
 /* ---- the ranges ---- */
 
@@ -79,6 +84,71 @@ static uint64_t contributions_of(const struct mst_kept_rank *rank)
 	return rank->contributions;
 }
 
+static uint32_t verdicts_of(const struct mst_kept *kept)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < kept->ranks; i++)
+		count += kept->rank[i].verdicts;
+	return count;
+}
+
+/* A figure of each verdict, by its rank. */
+static int add_verdicts(struct mst_values *v, const char *name, const struct mst_kept *kept,
+			uint64_t (*figure)(uint32_t rank, const struct mst_kept_verdict *verdict))
+{
+	uint32_t count = verdicts_of(kept), n = 0;
+	uint64_t *list = calloc(count > 0 ? count : 1, sizeof(*list));
+
+	if (list == NULL)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < kept->ranks; i++) {
+		for (uint32_t k = 0; k < kept->rank[i].verdicts; k++)
+			list[n++] = figure(i, &kept->rank[i].verdict[k]);
+	}
+	int rc = mst_values_add_list(v, name, list, count);
+	free(list);
+	return rc;
+}
+
+static uint64_t rank_of(uint32_t rank, const struct mst_kept_verdict *verdict)
+{
+	(void)verdict;
+	return rank;
+}
+
+static uint64_t ticket_of(uint32_t rank, const struct mst_kept_verdict *verdict)
+{
+	(void)rank;
+	return verdict->ticket;
+}
+
+static uint64_t verdict_of(uint32_t rank, const struct mst_kept_verdict *verdict)
+{
+	(void)rank;
+	return verdict->verdict;
+}
+
+static uint64_t counted_in_of(uint32_t rank, const struct mst_kept_verdict *verdict)
+{
+	(void)rank;
+	return verdict->counted_in;
+}
+
+static int add_all_verdicts(const struct mst_kept *kept, struct mst_values *v)
+{
+	if (verdicts_of(kept) == 0)
+		return 0;
+	int rc = add_verdicts(v, VERDICT_RANKS, kept, rank_of);
+	if (rc == 0)
+		rc = add_verdicts(v, VERDICT_TICKETS, kept, ticket_of);
+	if (rc == 0)
+		rc = add_verdicts(v, VERDICTS, kept, verdict_of);
+	if (rc == 0)
+		rc = add_verdicts(v, VERDICT_VERSIONS, kept, counted_in_of);
+	return rc;
+}
+
 static int add_all(const struct mst_kept *kept, struct mst_values *v)
 {
 	int rc = mst_values_add_real(v, SAMPLES, kept->samples);
@@ -91,6 +161,8 @@ static int add_all(const struct mst_kept *kept, struct mst_values *v)
 		rc = add_ranks(v, INCARNATIONS, kept, incarnation_of);
 	if (rc == 0)
 		rc = add_ranks(v, CONTRIBUTIONS, kept, contributions_of);
+	if (rc == 0)
+		rc = add_all_verdicts(kept, v);
 	return rc;
 }
 
@@ -164,6 +236,62 @@ static int read_ranks(const struct lists *l, struct mst_kept *kept, struct mst_r
 	return 0;
 }
 
+struct verdict_lists {
+	const uint64_t *rank, *ticket, *verdict, *counted_in;
+	uint32_t count;
+};
+
+/* Manifests of earlier releases have none.
+ * Return: false: they cannot be. */
+static bool find_verdicts(const struct mst_values *v, struct verdict_lists *out)
+{
+	uint32_t count[3];
+
+	*out = (struct verdict_lists){ .count = 0 };
+	if (mst_values_list(v, VERDICT_RANKS, &out->rank, &out->count) != 0)
+		return true;
+	return mst_values_list(v, VERDICT_TICKETS, &out->ticket, &count[0]) == 0 &&
+	       mst_values_list(v, VERDICTS, &out->verdict, &count[1]) == 0 &&
+	       mst_values_list(v, VERDICT_VERSIONS, &out->counted_in, &count[2]) == 0 &&
+	       count[0] == out->count && count[1] == out->count && count[2] == out->count;
+}
+
+/* Tickets of a rank rise, and all of them have been open at a time. */
+static bool take_verdict(const struct mst_kept *kept, struct mst_kept_rank *rank,
+			 const struct mst_kept_verdict *verdict)
+{
+	const struct mst_kept_verdict *first = &rank->verdict[0];
+	bool counted = verdict->verdict == MUSTER_COUNTED;
+
+	if (verdict->ticket == 0 || verdict->ticket > MST_COUNT_MAX ||
+	    verdict->counted_in > kept->version || counted != (verdict->counted_in != 0))
+		return false;
+	if (rank->verdicts == MST_KEPT_VERDICTS ||
+	    (rank->verdicts > 0 && (verdict->ticket <= rank->verdict[rank->verdicts - 1].ticket ||
+				    verdict->ticket - first->ticket >= MUSTER_TICKETS_MAX)))
+		return false;
+	rank->verdict[rank->verdicts++] = *verdict;
+	return true;
+}
+
+static bool read_verdicts(const struct mst_values *v, struct mst_kept *kept)
+{
+	struct verdict_lists l;
+
+	if (!find_verdicts(v, &l))
+		return false;
+	for (uint32_t i = 0; i < l.count; i++) {
+		if (l.rank[i] >= kept->ranks || l.verdict[i] <= MUSTER_NONE ||
+		    l.verdict[i] > MUSTER_DAMAGED)
+			return false;
+		struct mst_kept_verdict verdict = { l.ticket[i], l.counted_in[i],
+						    (enum muster_verdict)l.verdict[i] };
+		if (!take_verdict(kept, &kept->rank[l.rank[i]], &verdict))
+			return false;
+	}
+	return true;
+}
+
 static int read_all(const struct mst_checkpoint_manifest *m, struct mst_kept *kept,
 		    struct mst_reason *why)
 {
@@ -175,6 +303,8 @@ static int read_all(const struct mst_checkpoint_manifest *m, struct mst_kept *ke
 	    mst_values_list(v, INCARNATIONS, &l.incarnation, &l.again) != 0 || !are_lists(&l))
 		return mst_reason_fail(why, -EBADMSG, "it does not say what was counted");
 	int rc = read_ranks(&l, kept, why);
+	if (rc == 0 && !read_verdicts(v, kept))
+		rc = mst_reason_fail(why, -EBADMSG, "its verdicts are none that workers may get");
 	return rc == 0 ? check(kept, why) : rc;
 }
 

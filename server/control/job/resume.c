@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "common/base/log.h"
 #include "common/checkpoint/find.h"
@@ -15,6 +14,7 @@
 #include "common/kernels/sum.h"
 #include "server/control/job/kept.h"
 #include "server/control/job/sentences.h"
+#include "server/options/paths.h"
 #include "server/options/rule.h"
 
 void mst_resume_fini(struct mst_resume *r)
@@ -213,18 +213,10 @@ static void tell(const struct mst_resume *r, const struct mst_server_options *o)
 
 /* Checkpoints that are newer than the one that is taken were refused. If this job writes to the
  * same directory, they would count as newer than its own. */
-static bool same_directory(const char *a, const char *b)
-{
-	struct stat one, other;
-
-	return stat(a, &one) == 0 && stat(b, &other) == 0 && one.st_dev == other.st_dev &&
-	       one.st_ino == other.st_ino;
-}
-
 static int set_aside(const struct mst_resume *r, const struct mst_server_options *o,
 		     struct mst_reason *why)
 {
-	if (!mst_server_options_saves(o) || !same_directory(o->state, r->dir))
+	if (!mst_server_options_saves(o) || !mst_server_paths_same(o->state, r->dir))
 		return 0;
 	return mst_checkpoint_set_aside(r->dir, r->manifest.id.version, why);
 }
@@ -294,17 +286,20 @@ int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 {
 	struct mst_checkpoint_wanted wanted = { .job = o->job, .refused = warn_refused };
 
-	*r = (struct mst_resume){ .dir = o->resume };
+	*r = (struct mst_resume){ .dir = mst_server_options_resume(o) };
 	mst_checkpoint_manifest_init(&r->manifest);
 	int rc = find_sound(r, &wanted, why);
 	if (rc == -ENOENT && wanted.before == 0) {
-		mst_resume_fini(r);
-		if (!o->or_begin) {
+		if (mst_server_options_or_begin(o))
+			mst_info("job \"%s\" begins anew%s: there is no checkpoint in %s", o->job,
+				 mst_server_options_succeeds(o)
+					 ? ", unless a worker comes back to it"
+					 : "",
+				 r->dir);
+		else
 			advise_to_begin(why);
-			return rc;
-		}
-		mst_info("job \"%s\" begins anew: there is no checkpoint in %s", o->job, o->resume);
-		return 0;
+		mst_resume_fini(r);
+		return mst_server_options_or_begin(o) ? 0 : rc;
 	}
 	if (rc == 0)
 		rc = take_optimizer(r, o, terms, why);
@@ -322,7 +317,9 @@ int mst_resume_find(struct mst_resume *r, const struct mst_server_options *o,
 int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,
 		      const struct mst_appoint *appoint, struct mst_reason *why)
 {
-	if (o->resume == NULL) {
+	const char *dir = mst_server_options_resume(o);
+
+	if (dir == NULL) {
 		mst_reason_set(
 			why,
 			"the job goes on from a checkpoint of version %" PRIu64
@@ -331,7 +328,7 @@ int mst_resume_follow(struct mst_resume *r, const struct mst_server_options *o,
 			appoint->resumed_version);
 		return -EINVAL;
 	}
-	*r = (struct mst_resume){ .dir = o->resume };
+	*r = (struct mst_resume){ .dir = dir };
 	mst_checkpoint_manifest_init(&r->manifest);
 	int rc = mst_checkpoint_manifest_read(r->dir, appoint->resumed_version, &r->manifest, why);
 	if (rc == 0 && strcmp(r->manifest.id.save, appoint->resumed_save) != 0) {

@@ -237,6 +237,7 @@ void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, cons
 		mst_reason_set(out, "all workers have left");
 		break;
 	case MST_FINISH_JOIN_TIMEOUT:
+	case MST_FINISH_NOT_BEGUN:
 		mst_reason_set(out,
 			       "not all of %" PRIu32
 			       " workers started within %.3g s (--join-timeout); "

@@ -85,6 +85,23 @@ static void absent_ranks(const struct mst_job *j, char *out, size_t len)
 	}
 }
 
+static void say_checkpoint(const struct mst_job *j, struct mst_reason *why)
+{
+	const struct mst_claimed *of = &j->generation.absent;
+
+	mst_reason_set(why,
+		       "workers come back with version %" PRIu64 " (generation %" PRIu64
+		       " of run %s), and there is no checkpoint in %.200s: ",
+		       of->version, of->number, j->generation.now.run,
+		       mst_server_options_saves(j->o) ? j->o->state
+						      : "any --state DIR of this server");
+	mst_reason_add(
+		why,
+		"give --state the directory of that run, or end the workers that are left and "
+		"begin the job anew; this server waited %.3g s (--join-timeout)",
+		(double)j->o->join_timeout_ns / (double)MST_SECOND);
+}
+
 /* Adds how the last worker or server was lost, which has ended the job. If a server is lost, a
  * worker on the same host may be lost with it; but then the server has ended the job. */
 static void add_loss(const struct mst_job *j, enum mst_finish_why finish, struct mst_reason *why)
@@ -134,11 +151,15 @@ static void why_finished(const struct mst_leading *l, const struct mst_notice *n
 				    mst_job_servers(j));
 	else
 		mst_sentence_finished(why, finish, absent, j->o);
-	if (finish == MST_FINISH_JOIN_TIMEOUT) {
+	if (finish == MST_FINISH_JOIN_TIMEOUT || finish == MST_FINISH_NOT_BEGUN) {
 		/* The ledger knows no servers, and may judge the time before this thread does. */
 		bool of_server = mst_leading_nobody_came(l, why);
-		if (!of_server && absent[0] == '\0')
+		if (!of_server && mst_job_lacks_checkpoint(j))
+			say_checkpoint(j, why);
+		else if (!of_server && absent[0] == '\0')
 			mst_start_sender_name(&l->base->front, why);
+		else if (!of_server && j->generation.counts && l->refused > 0)
+			mst_reason_add(why, "; the last that was refused: %.300s", l->refusal.text);
 	}
 	if (finish == MST_FINISH_LOSS || finish == MST_FINISH_TOO_FEW ||
 	    finish == MST_FINISH_SERVER)
@@ -160,7 +181,8 @@ static void tell_failure(struct mst_leading *l, struct mst_conn *c, uint64_t now
 	struct mst_ledger_event ev = { .kind = MST_EV_LOST, .who = c->who, .error = -EPIPE };
 
 	c->left = true;
-	mst_frontend_error(&l->base->front, c, l->base->job.error, l->base->job.why.text, now_ns);
+	mst_frontend_error(&l->base->front, c, mst_job_failure_word(&l->base->job),
+			   l->base->job.why.text, now_ns);
 	/* if there is no room, the lease ends the session */
 	(void)mst_requests_event(&l->base->job.requests, &ev);
 }
@@ -185,7 +207,10 @@ void mst_finishing_end(struct mst_leading *l, const struct mst_notice *notice, u
 {
 	bool failed = mst_finish_failed(notice->finish.why);
 	struct mst_job *j = &l->base->job;
-	int error = mst_job_finish_word(j, notice->finish.why);
+	bool begun = notice->finish.why != MST_FINISH_NOT_BEGUN;
+	/* Workers try on, but nothing says that another start of this server would begin. */
+	int error = begun ? mst_job_finish_word(j, notice->finish.why)
+			  : mst_finish_error(notice->finish.why);
 	struct mst_reason why;
 
 	why_finished(l, notice, &why);

@@ -183,6 +183,22 @@ void mst_joining_table(struct mst_joining *j, struct mst_conn *c,
 
 /* ---- a hello ---- */
 
+/* It is said at once, though the start waits: the directory may be the wrong one. */
+static void warn_lacks(struct mst_joining *j, const struct mst_hello *hello)
+{
+	struct mst_job *job = &j->base->job;
+
+	if (job->generation.told_absent || !mst_job_lacks_checkpoint(job))
+		return;
+	job->generation.told_absent = true;
+	mst_warn(
+		"rank %" PRId32 " comes back to job \"%s\" with version %" PRIu64
+		", and there is no checkpoint in %.200s: the job cannot go on from there, and does "
+		"not begin anew while a worker of it is left; is it the right --state?",
+		hello->rank, job->o->job, hello->returning.version,
+		mst_server_options_saves(job->o) ? job->o->state : "any --state DIR");
+}
+
 bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
 		       uint64_t now_ns)
 {
@@ -216,6 +232,8 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 		refuse(j, c, rc, why.text, now_ns);
 		return true;
 	}
+	if (mst_hello_returns(hello))
+		warn_lacks(j, hello);
 	ev.join.cookie = c->id;
 	ev.join.rank = hello->rank;
 	ev.join.comes_back = hello->comes_back != 0;
@@ -327,7 +345,7 @@ static void fill_servers(const struct mst_joining *j, const struct mst_pending_s
 }
 
 static void fill_welcome(const struct mst_joining *j, const struct mst_pending_session *p,
-			 struct mst_welcome *w)
+			 const struct mst_claimed *claimed, struct mst_welcome *w)
 {
 	const struct mst_server_options *o = j->base->job.o;
 	const struct mst_plan *plan = &j->base->job.plan;
@@ -348,7 +366,6 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->lease_ns = o->lease_ns;
 	w->server_lease_ns = mst_server_options_server_lease(o);
 	w->patience_ns = o->patience_ns;
-	w->server_patience_ns = o->server_patience_ns;
 	w->guard = o->guard;
 	w->may_finish = o->finish == MST_FINISH_BY_WORKER;
 	w->norms = mst_controller_by_norms(&j->base->job.terms.policy.controller);
@@ -356,6 +373,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->state_max = o->state_max;
 	w->averages = plan->server.aggregator.averages;
 	w->generation = j->base->job.generation.now;
+	w->stands = mst_generation_stands(&j->base->job.generation, claimed);
 	w->server_patience_ns = o->server_patience_ns;
 	w->history = plan->server.ledger.history;
 	if (j->base->job.state != MST_JOB_GATHERING) /* else BEGINS says it, when all are there */
@@ -394,6 +412,6 @@ void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session
 				  mst_frontend_draft(&j->base->front, MST_MSG_SEND_TABLE));
 	}
 	struct mst_message *m = mst_frontend_draft(&j->base->front, MST_MSG_WELCOME);
-	fill_welcome(j, p, &m->welcome);
+	fill_welcome(j, p, &c->claimed, &m->welcome);
 	mst_frontend_send(&j->base->front, c, m);
 }

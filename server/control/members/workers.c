@@ -324,6 +324,7 @@ static void tell_generation(struct mst_workers *w)
 		m->begins.in_force = w->base->job.in_force.now;
 		snprintf(m->begins.policy, sizeof(m->begins.policy), "%s",
 			 mst_job_policy(&w->base->job)->name);
+		m->begins.stands = mst_generation_stands(g, &other->claimed);
 		mst_job_sets_counted(&w->base->job.sets, other->who.rank, &other->claimed,
 				     &m->begins.counted);
 		if (c != NULL && c->welcomed)

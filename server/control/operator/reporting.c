@@ -95,6 +95,8 @@ static void fill_status(const struct mst_reporting *r, struct mst_status *s)
 	snprintf(s->why, sizeof(s->why), "%s", j->why.text);
 	s->state = (uint32_t)j->state;
 	s->goes_on = mst_job_goes_on_elsewhere(j);
+	mst_generation_tell(&j->generation, s);
+	mst_checkpointing_tell(&r->base->checkpointing, s);
 	s->access = r->access;
 	s->workers = j->o->workers;
 	s->norm_limit = j->o->norm_limit;

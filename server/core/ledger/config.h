@@ -31,14 +31,26 @@ struct mst_saves {
 };
 
 /* What a checkpoint keeps of a ledger. */
+#define MST_KEPT_VERDICTS 8u /* of a rank */
+struct mst_kept_verdict {
+	uint64_t ticket, counted_in;
+	enum muster_verdict verdict;
+};
 struct mst_kept_rank {
 	uint32_t incarnation; /* of its last session */
 	uint64_t clock;
 	uint32_t contributions; /* that the version is made of; not needed to go on */
+	/* The oldest verdicts that its last session may not have heard, up to the first that
+	 * counts in a later version. */
+	uint32_t verdicts;
+	struct mst_kept_verdict verdict[MST_KEPT_VERDICTS];
 };
 struct mst_kept {
 	uint64_t version;
 	double samples; /* in all versions up to this one */
+	/* Servers own: the number of the generation that has made it, and its id; 0: none was
+	 * counted. mst_ledger_keep() does not write them. */
+	uint64_t generation, made;
 	uint32_t ranks;
 	struct mst_kept_rank *rank; /* of each rank */
 	/* The figures of the controller in force. mst_controller_resume() takes them before the

@@ -35,6 +35,7 @@ int mst_finish_error(enum mst_finish_why why)
 	case MST_FINISH_SERVER:
 	case MST_FINISH_SPOILT:
 	case MST_FINISH_STOOD:
+	case MST_FINISH_NOT_BEGUN:
 		return -EHOSTDOWN;
 	default:
 		return 0;
@@ -51,7 +52,7 @@ int mst_evict_word(enum mst_evict_why why, bool goes_on)
 int mst_finish_word(enum mst_finish_why why, bool goes_on)
 {
 	bool of_server = why == MST_FINISH_SERVER || why == MST_FINISH_STOPPED ||
-			 why == MST_FINISH_STOOD;
+			 why == MST_FINISH_STOOD || why == MST_FINISH_NOT_BEGUN;
 
 	return goes_on && of_server ? MST_AGAIN : mst_finish_error(why);
 }

@@ -101,6 +101,8 @@ enum mst_finish_why {
 	MST_FINISH_CLOSED,       /* failed: the same, and no other server takes its place */
 	/* failed: this server stood still for so long that its workers gave it up */
 	MST_FINISH_STOOD,
+	/* failed: workers came back from a generation, and the next one did not begin in time */
+	MST_FINISH_NOT_BEGUN,
 };
 /* Has the job failed? */
 static inline bool mst_finish_failed(enum mst_finish_why why)

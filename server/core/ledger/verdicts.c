@@ -13,6 +13,12 @@ void mst_verdicts_begin(struct mst_verdicts *f, uint32_t incarnation)
 	f->heard = f->judged = 0;
 }
 
+void mst_verdicts_resume(struct mst_verdicts *f, uint32_t incarnation, uint64_t heard)
+{
+	f->incarnation = incarnation;
+	f->heard = f->judged = heard;
+}
+
 void mst_verdicts_add(struct mst_verdicts *f, uint64_t ticket, enum muster_verdict verdict,
 		      uint64_t counted_in)
 {

@@ -22,6 +22,9 @@ struct mst_verdicts {
 /* Begins with the session @incarnation, and drops what was kept of the session before. */
 void mst_verdicts_begin(struct mst_verdicts *f, uint32_t incarnation);
 
+/* The same of a session that has ended elsewhere, which had heard the verdicts up to @heard. */
+void mst_verdicts_resume(struct mst_verdicts *f, uint32_t incarnation, uint64_t heard);
+
 /* Notes the verdict on @ticket, which must be newer than all before and at most MUSTER_TICKETS_MAX
  * newer than the last verdict that was heard. MUSTER_NONE: the ticket gets no verdict. */
 void mst_verdicts_add(struct mst_verdicts *f, uint64_t ticket, enum muster_verdict verdict,

@@ -131,6 +131,30 @@ static uint64_t clock_of(const struct mst_ledger *l, const struct mst_member *m)
 	return counts ? m->clock : least;
 }
 
+/* Where servers own, workers that come back are told their verdicts from it. Nobody asks for those
+ * of a session before the last one any more. */
+static bool goes_on_from_checkpoint(const struct mst_ledger *l)
+{
+	return l->cfg.generation_id != 0 && l->cfg.owner == MUSTER_SERVERS_OWN;
+}
+
+static void keep_verdicts(const struct mst_ledger *l, uint32_t rank, struct mst_kept_rank *out)
+{
+	struct muster_push_verdict list[MUSTER_TICKETS_MAX];
+	const struct mst_verdicts *of = &l->verdicts[rank];
+	bool asked = goes_on_from_checkpoint(l) && of->incarnation == out->incarnation;
+	uint32_t count = asked ? mst_verdicts_list(of, list) : 0;
+
+	out->verdicts = 0;
+	for (uint32_t i = 0; i < count && out->verdicts < MST_KEPT_VERDICTS; i++) {
+		if (list[i].counted_in > l->save.version)
+			return;
+		out->verdict[out->verdicts++] = (struct mst_kept_verdict){ list[i].ticket,
+									   list[i].counted_in,
+									   list[i].verdict };
+	}
+}
+
 void mst_save_keep(const struct mst_ledger *l, struct mst_kept *out)
 {
 	const struct mst_record *r = &l->record[l->save.buffer];
@@ -140,13 +164,28 @@ void mst_save_keep(const struct mst_ledger *l, struct mst_kept *out)
 	out->samples = l->save.samples;
 	out->ranks = l->cfg.workers;
 	out->figures = mst_controller_keep(&l->controller, out->figure);
-	for (uint32_t rank = 0; rank < l->cfg.workers; rank++)
-		out->rank[rank] = (struct mst_kept_rank){
-			.incarnation = l->member[rank].incarnation,
-			.clock = clock_of(l, &l->member[rank])
-		};
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		struct mst_kept_rank *kept = &out->rank[rank];
+		kept->incarnation = l->member[rank].incarnation;
+		kept->clock = clock_of(l, &l->member[rank]);
+		kept->contributions = 0;
+		keep_verdicts(l, rank, kept);
+	}
 	for (uint32_t i = 0; i < r->share_count; i++)
 		out->rank[r->share[i].rank].contributions = r->share[i].count;
+}
+
+/* As of a session that has ended. Only a worker that comes back has these tickets. */
+static void resume_verdicts(struct mst_ledger *l, uint32_t rank, const struct mst_kept_rank *kept)
+{
+	struct mst_verdicts *to = &l->verdicts[rank];
+
+	if (kept->verdicts == 0 || !goes_on_from_checkpoint(l))
+		return;
+	mst_verdicts_resume(to, kept->incarnation, kept->verdict[0].ticket - 1);
+	for (uint32_t i = 0; i < kept->verdicts; i++)
+		mst_verdicts_add(to, kept->verdict[i].ticket, kept->verdict[i].verdict,
+				 kept->verdict[i].counted_in);
 }
 
 /* Clocks compare ranks with each other: with another number of workers all begin anew. */
@@ -157,11 +196,17 @@ void mst_save_resume(struct mst_ledger *l)
 	if (kept == NULL)
 		return;
 	l->resumes = true;
+	if (l->cfg.owner == MUSTER_SERVERS_OWN)
+		l->saved = (struct mst_claimed){ .number = kept->generation,
+						 .version = kept->version,
+						 .made = kept->made,
+						 .samples = kept->samples };
 	l->samples_total = kept->samples;
 	l->reduction.applied = kept->version;
 	l->has_start_state = l->cfg.owner == MUSTER_SERVERS_OWN;
 	l->lacks_tensors = l->has_start_state && l->cfg.tensors;
 	for (uint32_t rank = 0; rank < l->cfg.workers && rank < kept->ranks; rank++) {
+		resume_verdicts(l, rank, &kept->rank[rank]);
 		l->member[rank].incarnation = kept->rank[rank].incarnation;
 		l->member[rank].clock = kept->ranks == l->cfg.workers ? kept->rank[rank].clock : 0;
 		mst_changed(l, &l->member[rank]);

@@ -108,7 +108,7 @@ static void begin_generation(struct mst_ledger *l)
 
 	if (l->cfg.generation_id == 0)
 		return;
-	if (newest.number > 0)
+	if (newest.number > 0 || l->saved.number > 0)
 		mst_returns_begin(l, &newest);
 	else
 		l->generation = (struct mst_ledger_generation){ .number = 1,

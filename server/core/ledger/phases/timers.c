@@ -7,6 +7,7 @@
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
 #include "server/core/ledger/state/recomputing.h"
+#include "server/core/ledger/state/returns.h"
 #include "server/core/ledger/state/slow.h"
 #include "server/core/ledger/state/trigger.h"
 
@@ -199,7 +200,8 @@ void mst_timers_tick(struct mst_ledger *l)
 	if (l->now_ns >= end_deadline(l))
 		l->end_whole = false;
 	if (l->phase == MST_PHASE_GATHERING && l->now_ns >= l->join_until)
-		mst_life_end(l, MST_FINISH_JOIN_TIMEOUT);
+		mst_life_end(l, mst_returns_newest(l).number > 0 ? MST_FINISH_NOT_BEGUN
+								 : MST_FINISH_JOIN_TIMEOUT);
 	mst_slow_tick(l);
 	mst_trigger_tick(l); /* a step that is over waits for nobody */
 	judge_patience(l);

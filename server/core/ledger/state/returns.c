@@ -120,17 +120,27 @@ static void go_on(struct mst_member *m)
 	m->given = m->ask.have = m->claimed.version;
 }
 
+static void begin_with_checkpoint(struct mst_ledger *l, uint64_t claimed)
+{
+	struct mst_ledger_generation *g = &l->generation;
+
+	*g = (struct mst_ledger_generation){ .began = l->store.first, .newest = l->saved };
+	if (g->newest.number < claimed)
+		g->newest.number = claimed;
+	g->number = g->newest.number + 1;
+}
+
 void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest)
 {
-	bool servers_own = l->cfg.owner == MUSTER_SERVERS_OWN;
-
+	if (l->cfg.owner == MUSTER_SERVERS_OWN) {
+		begin_with_checkpoint(l, newest->number);
+		return;
+	}
 	l->generation = (struct mst_ledger_generation){
 		.number = newest->number + 1,
-		.began = servers_own ? l->store.first : newest->version,
+		.began = newest->version,
 		.newest = *newest,
 	};
-	if (servers_own)
-		return;
 	l->has_start_state &= mst_claimed_same(&l->brought, newest);
 	l->samples_total = newest->samples;
 	l->reduction.applied = newest->version;

@@ -19,8 +19,10 @@ struct mst_claimed mst_returns_newest(struct mst_ledger *l);
 /* A member that has the newest version, while another one that comes back lacks it: if there is
  * one, a member whose copy is whole. NULL: nobody lacks it. */
 struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_claimed *newest);
-/* The generation begins with the newest version: who has it, or the one before it, goes on with
- * what it has, and all others are as if they joined a job that runs. */
+/* Workers own: the generation begins with the newest version: who has it, or the one before it,
+ * goes on with what it has, and all others are as if they joined a job that runs. Servers own: it
+ * begins with the checkpoint, whatever is claimed. Its number is one more than all that is known of
+ * the run. */
 void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest);
 
 /* A member joins a generation that runs, or comes back to it: if it is on its line, it has the

@@ -129,8 +129,9 @@ struct mst_ledger {
 	/* What has come for a later generation, or is to come. */
 	struct mst_claimed brought;
 	struct mst_ledger_generation generation;
-	bool begins;        /* all is there that the job starts with */
-	bool resumes;       /* the job goes on from a checkpoint */
+	bool begins;              /* all is there that the job starts with */
+	bool resumes;             /* the job goes on from a checkpoint, */
+	struct mst_claimed saved; /* which is this; its number is 0 where workers own */
 	bool lacks_tensors; /* the job has its start state from a checkpoint, and no tensor table */
 	struct mst_reduction reduction;
 

@@ -2,6 +2,7 @@
 /* What is written is read again, by any number of servers, and the newest is found. */
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +10,10 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/crc32c.h"
 #include "common/checkpoint/keep.h"
 #include "common/checkpoint/lock.h"
+#include "common/checkpoint/manifest/manifest_fields.h"
 #include "common/checkpoint/names.h"
 #include "common/checkpoint/part_file.h"
 #include "tests/fixtures.h"
@@ -156,6 +159,57 @@ static void a_manifest_comes_back(void)
 	free(text);
 	mst_checkpoint_manifest_fini(&m);
 	mst_checkpoint_manifest_fini(&back);
+	end();
+}
+
+/* As an earlier release wrote it: without the line of @key. Return: of reading it. */
+static int parse_without(const char *text, const char *key, struct mst_checkpoint_manifest *back)
+{
+	const char *end = strstr(text, MST_MANIFEST_END_BEGIN), *line = strstr(text, key);
+	char *body = NULL, *old = NULL;
+
+	CU_ASSERT_FATAL(end != NULL && line != NULL && line < end);
+	while (line > text && line[-1] != '\n')
+		line--;
+	const char *next = strchr(line, '\n') + 1;
+	int len = asprintf(&body, "%.*s%.*s", (int)(line - text), text, (int)(end - next), next);
+	CU_ASSERT_FATAL(len > 0);
+	len = asprintf(&old, "%s" MST_MANIFEST_END_BEGIN "%08" PRIx32 MST_MANIFEST_END_END, body,
+		       mst_crc32c(0, body, (size_t)len));
+	CU_ASSERT_FATAL(len > 0);
+	int rc = mst_checkpoint_manifest_parse(old, (size_t)len, back, &why);
+	free(body);
+	free(old);
+	return rc;
+}
+
+static void a_manifest_says_which_run_it_is_of(void)
+{
+	struct mst_checkpoint_manifest m, back;
+	char *text = NULL;
+	size_t len = 0;
+
+	begin();
+	struct checkpoint_case c = { .version = 5, .elems = 100 };
+	CU_ASSERT_EQUAL_FATAL(checkpoint_write_parts(folder.root, &c, &m, &why), 0);
+	for (int known = 0; known < 2; known++) {
+		(void)snprintf(m.run, sizeof(m.run), "%s", known ? "0123456789abcdef" : "");
+		m.generation = known ? 3 : 0;
+		CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_compose(&m, &text, &len, &why), 0);
+		CU_ASSERT_EQUAL_FATAL(mst_checkpoint_manifest_parse(text, len, &back, &why), 0);
+		CU_ASSERT_STRING_EQUAL(back.run, m.run);
+		CU_ASSERT_EQUAL(back.generation, m.generation);
+		mst_checkpoint_manifest_fini(&back);
+		CU_ASSERT_EQUAL_FATAL(parse_without(text, "\"generation\"", &back), 0);
+		CU_ASSERT_EQUAL(back.generation, 0);
+		mst_checkpoint_manifest_fini(&back);
+		CU_ASSERT_EQUAL(parse_without(text, "\"samples\"", &back), -EBADMSG);
+		free(text);
+	}
+	(void)snprintf(m.run, sizeof(m.run), "0123456789ABCDEF");
+	CU_ASSERT_EQUAL(mst_checkpoint_manifest_compose(&m, &text, &len, &why), -EINVAL);
+	CU_ASSERT(checkpoint_says(why.text, "run"));
+	mst_checkpoint_manifest_fini(&m);
 	end();
 }
 
@@ -547,6 +601,7 @@ static CU_TestInfo cases[] = {
 	{ "what is written is read again", is_read_again },
 	{ "three parts are read as any ranges", by_other_servers },
 	{ "a manifest comes back", a_manifest_comes_back },
+	{ "a manifest says which run it is of", a_manifest_says_which_run_it_is_of },
 	{ "odd names of tensors become names that differ", odd_names },
 	{ "a tensor that is cut is in both parts", a_tensor_is_cut },
 	{ "two checkpoints are kept, and files of others", two_are_kept },

@@ -86,6 +86,7 @@ static void make_welcome(void)
 		.server_lease_ns = 15000000000,
 		.patience_ns = 300000000000,
 		.state_max = UINT64_C(1) << 33,
+		.stands = 39,
 		.server_count = 2,
 		.server = { { "/muster-1-abc", { 1, 2, 3, [15] = 4 }, 0, 65536 },
 			    { "verbs:10.0.0.1:4791", { 9, [15] = 0xff }, 65536, 13974 } },
@@ -125,6 +126,10 @@ static void make_status(void)
 		.saved_ns = 6,
 		.state_max = 1000,
 		.goal = 2000,
+		.generation = 3,
+		.kept_version = 90,
+		.loss_costs = 10,
+		.run = "0123456789abcdef",
 		.state_too_large = 1001,
 		.state_of = 4,
 		.why = "100 commits",
@@ -278,7 +283,8 @@ void wire_make(enum mst_message_kind kind)
 		wire_sent.begins = (struct mst_begins){ { "0123456789abcdef", 3, 7, 41, 5, 4 },
 							{ 1, { { 42, 7, 1, 4 } } },
 							"ssp:4",
-							{ 7, 1, "bounded:4" } };
+							{ 7, 1, "bounded:4" },
+							41 };
 	else if (kind == MST_MSG_IN_FORCE)
 		wire_sent.in_force = (struct mst_in_force){ 3, 1, "backup:2" };
 	else if (kind == MST_MSG_SET)

@@ -122,6 +122,66 @@ static void no_server_patience_may_have_a_unit(void)
 	mst_options_free(&w.options);
 }
 
+static uint64_t saved_every(const char *const *flags)
+{
+	struct options_case w;
+	struct mst_saves saves = { .every_ns = 1 };
+	struct mst_reason why;
+
+	CU_ASSERT(flags_check(&w, flags) == 0);
+	CU_ASSERT(mst_server_options_checkpoints(&w.fields, &saves, &why) == 0);
+	mst_options_free(&w.options);
+	return saves.every_ns;
+}
+
+/* Where servers own, what is not saved is lost with a server. */
+static void versions_are_saved_more_often_where_a_server_may_be_lost(void)
+{
+	const uint64_t minute = UINT64_C(60000000000);
+
+	CU_ASSERT_EQUAL(saved_every(FLAGS("-n5", "--state", "/tmp")), 10 * minute);
+	CU_ASSERT_EQUAL(saved_every(FLAGS("-n5", "--state", "/tmp", "--server-patience", "5min")),
+			minute);
+	CU_ASSERT_EQUAL(saved_every(FLAGS("-n5", "--state", "/tmp", "--server-patience", "5min",
+					  "--owner", "workers")),
+			10 * minute);
+	CU_ASSERT_EQUAL(saved_every(FLAGS("-n5", "--state", "/tmp", "--server-patience", "5min",
+					  "--checkpoint-every", "2min")),
+			2 * minute);
+}
+
+/* Each start has the same command line, and goes on from the newest checkpoint. */
+static void state_is_what_another_server_goes_on_from(void)
+{
+	struct options_case w;
+
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--state", "/tmp")) == 0);
+	CU_ASSERT(mst_server_options_resume(&w.fields) == NULL);
+	CU_ASSERT_FALSE(mst_server_options_or_begin(&w.fields));
+	mst_options_free(&w.options);
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--state", "/tmp", "--server-patience", "5min")) ==
+		  0);
+	CU_ASSERT_STRING_EQUAL(mst_server_options_resume(&w.fields), "/tmp");
+	CU_ASSERT_TRUE(mst_server_options_or_begin(&w.fields));
+	mst_options_free(&w.options);
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--state", "/tmp", "--server-patience", "5min",
+					"--owner", "workers")) == 0);
+	CU_ASSERT(mst_server_options_resume(&w.fields) == NULL);
+	mst_options_free(&w.options);
+	CU_ASSERT(flags_check(&w, FLAGS("-n5", "--state", "/tmp", "--resume", "/tmp/.",
+					"--server-patience", "5min")) == 0);
+	CU_ASSERT_FALSE(mst_server_options_or_begin(&w.fields));
+	mst_options_free(&w.options);
+}
+
+static void another_server_goes_back_to_no_older_checkpoint(void)
+{
+	CU_ASSERT(refuses("leave --resume out", FLAGS("-n5", "--state", "/tmp", "--resume", "/",
+						      "--or-begin", "--server-patience", "5min")));
+	CU_ASSERT(refuses("give --state /", FLAGS("-n5", "--resume", "/", "--or-begin",
+						  "--server-patience", "5min")));
+}
+
 static void words_of_choices_are_the_enums(void)
 {
 	struct options_case w;
@@ -583,6 +643,12 @@ static CU_TestInfo cases[] = {
 	{ "the stop timeout is what the user says", stop_timeout_is_what_the_user_says },
 	{ "the join timeout may be never", join_timeout_may_be_never },
 	{ "no server patience may have a unit", no_server_patience_may_have_a_unit },
+	{ "versions are saved more often where a server may be lost",
+	  versions_are_saved_more_often_where_a_server_may_be_lost },
+	{ "the state is what another server goes on from",
+	  state_is_what_another_server_goes_on_from },
+	{ "another server goes back to no older checkpoint",
+	  another_server_goes_back_to_no_older_checkpoint },
 	{ "words of choices are the enums", words_of_choices_are_the_enums },
 	{ "every fixed policy is accepted", every_fixed_policy_is_accepted },
 	{ "what cannot be is refused in a sentence", what_cannot_be_is_refused_in_a_reason },

@@ -2,6 +2,7 @@
 /* The claims of workers that come back, as the leader looks at them. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "server/control/generations/generation.h"
@@ -195,6 +196,127 @@ static void generation_that_begins_says_who_has_made_its_first_version(void)
 	CU_ASSERT_EQUAL(now.now.number, 0);
 }
 
+/* ---- servers own: from a checkpoint ---- */
+
+#define SAVE "00000000000000ff0000000000000007" /* the id of the start, and the version */
+
+static void resume(struct mst_checkpoint_manifest *m, const char *run)
+{
+	mst_checkpoint_manifest_init(m);
+	m->id.version = 7;
+	m->generation = 4;
+	(void)snprintf(m->run, sizeof(m->run), "%s", run);
+	(void)snprintf(m->id.save, sizeof(m->id.save), "%s", SAVE);
+	options.owner = MUSTER_SERVERS_OWN;
+	mst_generation_resume(&now, m, "/kept");
+}
+
+static void run_of_the_checkpoint_goes_on(void)
+{
+	struct mst_checkpoint_manifest m;
+
+	begin(1);
+	uint64_t id = now.now.id;
+	resume(&m, RUN);
+	CU_ASSERT_STRING_EQUAL(now.now.run, RUN);
+	CU_ASSERT_TRUE(now.is_run_known);
+	CU_ASSERT_EQUAL(now.now.id, id); /* each start has its own */
+	CU_ASSERT_EQUAL(mst_generation_maker(&m), 0xff);
+	CU_ASSERT_EQUAL(check(), 0);
+	m.generation = 0; /* nobody has counted */
+	CU_ASSERT_EQUAL(mst_generation_maker(&m), 0);
+	mst_checkpoint_manifest_fini(&m);
+}
+
+static void checkpoint_of_another_run_than_the_workers_is_told(void)
+{
+	const struct mst_generation_view view = { .number = 5, .began = 7 };
+	struct mst_checkpoint_manifest m;
+
+	begin(1);
+	resume(&m, OTHER);
+	CU_ASSERT_EQUAL(check(), -EBUSY); /* it tries on: the directory may be the wrong one */
+	CU_ASSERT(says(RUN) && says(OTHER) && says("/kept") && says("version 7") &&
+		  says("start this server with the directory"));
+	CU_ASSERT_EQUAL(now.absent.number, 0);
+	mst_generation_begins(&now, &view);
+	CU_ASSERT_EQUAL(check(), -EINVAL);
+	mst_checkpoint_manifest_fini(&m);
+}
+
+/* An earlier release has written it. */
+static void checkpoint_without_a_run_takes_that_of_the_workers(void)
+{
+	struct mst_checkpoint_manifest m;
+
+	begin(1);
+	resume(&m, "");
+	CU_ASSERT_FALSE(now.is_run_known);
+	CU_ASSERT_EQUAL(check(), 0);
+	CU_ASSERT_STRING_EQUAL(now.now.run, RUN);
+	mst_checkpoint_manifest_fini(&m);
+}
+
+static void manifest_says_run_and_generation_and_where_each_began(void)
+{
+	const struct mst_generation_view view = { .number = 5, .began = 7 };
+	const struct mst_claimed old = { .number = 4, .version = 9, .made = 0xff };
+	struct mst_checkpoint_manifest m, next;
+
+	begin(1);
+	resume(&m, RUN);
+	mst_generation_begins(&now, &view);
+	mst_checkpoint_manifest_init(&next);
+	CU_ASSERT_EQUAL(mst_generation_save(&now, &next), 0);
+	CU_ASSERT_STRING_EQUAL(next.run, RUN);
+	CU_ASSERT_EQUAL(next.generation, 5);
+	begin(1);
+	(void)snprintf(next.id.save, sizeof(next.id.save), "%s", SAVE);
+	mst_generation_resume(&now, &next, "/kept");
+	CU_ASSERT_EQUAL(mst_generation_stands(&now, &old), 7);
+	mst_checkpoint_manifest_fini(&m);
+	mst_checkpoint_manifest_fini(&next);
+}
+
+/* What the reason says if the start never comes. */
+static void newest_claim_before_the_start_is_noted(void)
+{
+	const struct mst_generation_view view = { .number = 6, .began = 0 };
+
+	begin(1);
+	claim(RUN, 4, 90);
+	CU_ASSERT_EQUAL(check(), 0);
+	claim(RUN, 5, 7);
+	CU_ASSERT_EQUAL(check(), 0);
+	claim(RUN, 5, 6);
+	CU_ASSERT_EQUAL(check(), 0);
+	CU_ASSERT(now.absent.number == 5 && now.absent.version == 7);
+	mst_generation_begins(&now, &view);
+	claim(RUN, 6, 100);
+	CU_ASSERT_EQUAL(check(), 0);
+	CU_ASSERT(now.absent.number == 5 && now.absent.version == 7);
+}
+
+static void status_says_run_and_generation(void)
+{
+	const struct mst_generation_view view = { .number = 6, .began = 7 };
+	struct mst_status status = { MST_STATUS_NOTHING };
+
+	begin(0);
+	mst_generation_tell(&now, &status);
+	CU_ASSERT_EQUAL(status.generation, MST_NOT_KNOWN);
+	CU_ASSERT_STRING_EQUAL(status.run, "");
+	begin(1);
+	mst_generation_tell(&now, &status);
+	CU_ASSERT_EQUAL(status.generation, 0);
+	CU_ASSERT_STRING_EQUAL(status.run, ""); /* a worker may still say another one */
+	CU_ASSERT_EQUAL(check(), 0);
+	mst_generation_begins(&now, &view);
+	mst_generation_tell(&now, &status);
+	CU_ASSERT_EQUAL(status.generation, 6);
+	CU_ASSERT_STRING_EQUAL(status.run, RUN);
+}
+
 static CU_TestInfo cases[] = {
 	{ "every start draws a run and an id of its own",
 	  every_start_draws_a_run_and_an_id_of_its_own },
@@ -210,6 +332,15 @@ static CU_TestInfo cases[] = {
 	{ "all of the claim goes to the ledger", all_of_the_claim_goes_to_the_ledger },
 	{ "a generation that begins says who has made its first version",
 	  generation_that_begins_says_who_has_made_its_first_version },
+	{ "the run of the checkpoint goes on", run_of_the_checkpoint_goes_on },
+	{ "a checkpoint of another run than the workers' is told",
+	  checkpoint_of_another_run_than_the_workers_is_told },
+	{ "a checkpoint without a run takes that of the workers",
+	  checkpoint_without_a_run_takes_that_of_the_workers },
+	{ "a manifest says run and generation, and where each began",
+	  manifest_says_run_and_generation_and_where_each_began },
+	{ "the newest claim before the start is noted", newest_claim_before_the_start_is_noted },
+	{ "the status says run and generation", status_says_run_and_generation },
 	CU_TEST_INFO_NULL,
 };
 

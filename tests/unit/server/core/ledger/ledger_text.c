@@ -72,6 +72,7 @@ static const char *const finish_name[] = {
 	[MST_FINISH_STOPPED] = "stopped",
 	[MST_FINISH_CLOSED] = "closed",
 	[MST_FINISH_STOOD] = "stood",
+	[MST_FINISH_NOT_BEGUN] = "not begun",
 };
 
 static const char *const verdict_name[] = {

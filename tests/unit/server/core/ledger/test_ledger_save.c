@@ -338,7 +338,10 @@ static void a_version_that_is_never_made_is_not_saved(void)
 
 /* ---- going on ---- */
 
-static struct mst_kept_rank ranks_of_before[2] = { { 3, 17, 1 }, { 1, 15, 1 } };
+static struct mst_kept_rank ranks_of_before[2] = {
+	{ .incarnation = 3, .clock = 17, .contributions = 1 },
+	{ .incarnation = 1, .clock = 15, .contributions = 1 }
+};
 static const struct mst_kept before = {
 	.version = 40, .samples = 640, .ranks = 2, .rank = ranks_of_before
 };
@@ -391,6 +394,90 @@ static void the_clock_of_a_lost_rank_is_kept_as_that_of_the_slowest(void)
 static void clocks_that_no_rule_bounds_are_kept_equal(void)
 {
 	CU_ASSERT_EQUAL(kept_ahead("async", false), 0);
+}
+
+/* Rank 0 has pushed twice, and has heard the first verdict.
+ * @out: what its rank has in the checkpoint of @version. */
+static void kept_verdicts(uint64_t generation, uint64_t version, struct mst_kept_rank out[1])
+{
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, version);
+	struct mst_kept kept = { .rank = out };
+	struct ledger_job j;
+
+	cfg.generation_id = generation;
+	job_born(&j, &cfg);
+	save_case_push(&j, 2);
+	mst_ledger_keep(j.ledger, &kept);
+	job_close(&j);
+}
+
+/* Servers own: who comes back to the checkpoint is told what it may not have heard. */
+static void verdicts_that_were_not_heard_are_kept(void)
+{
+	struct mst_kept_rank rank[1];
+
+	kept_verdicts(7, 2, rank);
+	CU_ASSERT_EQUAL_FATAL(rank[0].verdicts, 1);
+	CU_ASSERT(rank[0].verdict[0].ticket == 2 && rank[0].verdict[0].counted_in == 2 &&
+		  rank[0].verdict[0].verdict == MUSTER_COUNTED);
+	kept_verdicts(7, 1, rank); /* the second counts in version 2 */
+	CU_ASSERT_EQUAL(rank[0].verdicts, 0);
+	kept_verdicts(0, 2, rank); /* nobody comes back */
+	CU_ASSERT_EQUAL(rank[0].verdicts, 0);
+}
+
+static void verdicts_that_were_kept_are_told(void)
+{
+	struct mst_kept_rank rank[1] = { { .incarnation = 3,
+					   .verdicts = 2,
+					   .verdict = { { 17, 39, MUSTER_COUNTED },
+							{ 19, 0, MUSTER_LATE } } } };
+	struct mst_kept kept = { .version = 40, .samples = 1, .ranks = 1, .rank = rank };
+	struct muster_push_verdict told[MUSTER_TICKETS_MAX];
+	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 0);
+	struct ledger_job j;
+
+	cfg.kept = &kept;
+	cfg.generation_id = 7;
+	job_open(&j, &cfg);
+	const struct mst_verdicts *of = mst_ledger_verdicts(j.ledger, 0);
+	CU_ASSERT_EQUAL(of->incarnation, 3);
+	CU_ASSERT_EQUAL_FATAL(mst_verdicts_list(of, told), 2);
+	CU_ASSERT(told[0].ticket == 17 && told[0].counted_in == 39 &&
+		  told[0].verdict == MUSTER_COUNTED);
+	CU_ASSERT(told[1].ticket == 19 && told[1].verdict == MUSTER_LATE);
+	job_close(&j);
+}
+
+/* Else two generations of a run have the same number, and their versions the same name. */
+static void the_number_is_above_all_that_is_known_of_the_run(void)
+{
+	static const uint64_t numbers[][3] = { /* in the checkpoint, claimed, begun */
+					       { 4, 2, 5 }, { 4, 4, 5 }, { 4, 9, 10 },
+					       { 4, 0, 5 }, { 0, 3, 4 }, { 0, 0, 1 }
+	};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct mst_ledger_event comes = { .kind = MST_EV_JOIN };
+		struct mst_ledger_cfg cfg = job_cfg("bsp", 2);
+		struct mst_kept kept = before;
+		struct ledger_job j;
+
+		kept.generation = numbers[i][0];
+		cfg.kept = &kept;
+		cfg.generation_id = 7;
+		job_open(&j, &cfg);
+		comes.join.rank = 0;
+		comes.join.incarnation = 3;
+		comes.join.claimed = (struct mst_claimed){ .number = numbers[i][1], .version = 44 };
+		job_event(&j, &comes);
+		job_link(&j, 0, 0);
+		job_start(&j, 0, false);
+		job_enter(&j, 1);
+		CU_ASSERT(mst_ledger_started(j.ledger) && job_version(&j) == 40);
+		CU_ASSERT_EQUAL(mst_ledger_generation(j.ledger).number, numbers[i][2]);
+		job_close(&j);
+	}
 }
 
 static void a_job_goes_on_with_the_version_after_its_checkpoint(void)
@@ -464,7 +551,7 @@ static void samples_go_on(void)
 static void samples_stay_within_what_a_checkpoint_takes(void)
 {
 	struct mst_ledger_cfg cfg = save_case_cfg("async", 1, 1);
-	struct mst_kept_rank rank[1] = { { 3, 17, 1 } };
+	struct mst_kept_rank rank[1] = { { .incarnation = 3, .clock = 17, .contributions = 1 } };
 	struct mst_kept kept = {
 		.version = 40, .samples = MST_SAMPLES_MAX - MST_WEIGHT_MAX, .ranks = 1, .rank = rank
 	};
@@ -558,6 +645,10 @@ static CU_TestInfo cases[] = {
 	{ "a version that is never made is not saved", a_version_that_is_never_made_is_not_saved },
 	{ "what is kept is of the version that is saved",
 	  what_is_kept_is_of_the_version_that_is_saved },
+	{ "verdicts that were not heard are kept", verdicts_that_were_not_heard_are_kept },
+	{ "verdicts that were kept are told", verdicts_that_were_kept_are_told },
+	{ "the number is above all that is known of the run",
+	  the_number_is_above_all_that_is_known_of_the_run },
 	{ "a job goes on with the version after its checkpoint",
 	  a_job_goes_on_with_the_version_after_its_checkpoint },
 	{ "the clock of a lost rank is kept as that of the slowest",
