@@ -163,7 +163,7 @@ def serves(rank, ranks):
     import muster.torch
     model, draw = network(torch), torch.Generator().manual_seed(rank)
     x = torch.randn(BATCH, 6, generator=draw)
-    back, missed, last = [], [], 0
+    back, missed, last, newest_so_far = [], [], 0, 0
     with open(ranks.path(f"log.{rank}.0"), "w", buffering=1) as log, \
             muster.torch.Served(model, copy=rank > 0) as served:
         while not served.finished:
@@ -178,7 +178,9 @@ def serves(rank, ranks):
                 so_far = zlib.crc32(p.detach().numpy().tobytes(), so_far)
             log.write(f"version {done.version} {so_far:08x}\n")
             time.sleep(0.01)
-            if rank == 0 and os.path.exists(ranks.path("enough")):
+            # the last version is made of what is there: it must not have been made before
+            newest_so_far = max(newest_so_far, last)
+            if rank == 0 and last == newest_so_far and os.path.exists(ranks.path("enough")):
                 served.finish("enough")
     return back, max(missed)
 
