@@ -25,6 +25,7 @@
 #include "common/transport/hostport.h"
 #include "common/transport/tls/credentials.h"
 #include "common/transport/tls/wiping.h"
+#include "server/announcement.h"
 #include "server/archive_files.h"
 #include "server/control/job/budget.h"
 #include "server/control/plane.h"
@@ -41,6 +42,8 @@
 /* From muster run, which has got a signal itself. A service manager may signal both: this one is
  * never the second. */
 #define BY_RUN SIGUSR1
+/* In place of an exit status: the process goes on with another plane. */
+#define RENEWED (-1)
 /* A disk that takes nothing of a checkpoint for so long is worth a warning. */
 #define DISK_SILENCE_NS (30 * MST_SECOND)
 
@@ -153,6 +156,12 @@ static int parent_fd(const char *variable)
 	return fd > STDERR_FILENO ? fd : -1;
 }
 
+/* Is the descriptor still open, once it was told that the server is ready? */
+static bool tells_again(void)
+{
+	return parent_fd("MUSTER_READY_FD") == parent_fd("MUSTER_END_FD");
+}
+
 static void tell_ready(const char *line, const char *address)
 {
 	int fd = parent_fd("MUSTER_READY_FD");
@@ -160,7 +169,7 @@ static void tell_ready(const char *line, const char *address)
 	if (fd < 0)
 		return;
 	dprintf(fd, "%s%s\n", line, address);
-	if (fd != parent_fd("MUSTER_END_FD"))
+	if (!tells_again())
 		close(fd);
 }
 
@@ -219,6 +228,16 @@ static bool is_stopped(const struct mst_plane *plane, const struct mst_server_op
 	return at_once || !mst_plane_is_saving(plane) || now_ns - stop_by >= o->patience_ns;
 }
 
+/* Begins anew: the number of workers changes. A follower does so when its leader has ended it. */
+static bool is_to_renew(const struct mst_plane *plane, const struct mst_server_options *o,
+			struct mst_reason *why)
+{
+	struct mst_renewal kept;
+	uint32_t workers;
+
+	return o->join == NULL && mst_plane_renews(plane, &workers, &kept, why);
+}
+
 /* Starts the worker threads when there is a data side for them.
  * Return: false: they cannot be started. */
 static bool has_worker_threads(struct mst_plane *plane, const struct mst_cpus *cpus,
@@ -274,6 +293,17 @@ static int conclude(const struct mst_plane *plane, const struct mst_server_optio
 	return saved ? status : mst_exit_incomplete(status);
 }
 
+/* Has it ended so that another plane comes in its place? @over: as of mst_plane_over(). */
+static bool is_renewed(const struct mst_plane *plane, int over)
+{
+	struct mst_renewal kept;
+	struct mst_reason why;
+	uint32_t workers;
+
+	return atomic_load_explicit(&stop_signal, memory_order_relaxed) == 0 && over <= 0 &&
+	       mst_plane_goes_on_elsewhere(plane) && mst_plane_renews(plane, &workers, &kept, &why);
+}
+
 /* Runs until the job is over.
  * Return: the exit status. */
 static int serve(struct mst_plane *plane, const struct mst_server_options *o,
@@ -296,6 +326,10 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 			mst_notifier_stopping(notifier, why.text);
 			stop_by = stop(plane, why.text, is_by_run(signo), now_ns);
 		}
+		if (stop_by == MST_NEVER && is_to_renew(plane, o, &why)) {
+			mst_info("%s", why.text);
+			stop_by = stop(plane, why.text, false, now_ns);
+		}
 		if (is_stopped(plane, o, stop_by, now_ns))
 			break;
 		mst_plane_step(plane, now_ns);
@@ -312,9 +346,11 @@ static int serve(struct mst_plane *plane, const struct mst_server_options *o,
 		mst_notifier_step(notifier, worker_threads, now_ns);
 		mst_plane_wait(plane, mst_plane_nap(plane));
 	}
-	if (stop_by == MST_NEVER)
+	if (stop_by == MST_NEVER && !is_renewed(plane, over))
 		mst_notifier_stopping(notifier, "the job is over");
 	mst_worker_threads_stop(worker_threads);
+	if (is_renewed(plane, over) && mst_plane_give_up_saving(plane))
+		return RENEWED;
 	return conclude(plane, o, over);
 }
 
@@ -357,95 +393,23 @@ static int print_budget(const struct mst_server_options *o)
 	return MST_EXIT_DONE;
 }
 
-/* A job of this host alone is left in peace: muster run makes such ones, also in containers, whose
- * only user is root. */
-static void tell_rights(enum mst_access access)
-{
-	if (access != MST_ACCESS_LOCAL && geteuid() == 0)
-		mst_warn("this server is run by root, whose rights it does not need once it has "
-			 "started: give them up with --user NAME");
-}
-
-/* Checkpoints of such a job are of use only with what a worker has saved. */
-static void tell_checkpoints(const struct mst_server_options *o)
-{
-	if (mst_server_options_saves(o) && o->owner == MUSTER_WORKERS_OWN && o->join == NULL)
-		mst_warn(
-			"no parameters will be in the checkpoints in %s (--state), for workers own "
-			"them (--owner workers): let a worker save them; a checkpoint has the "
-			"version, samples and clocks that a resumed job goes on with",
-			o->state);
-}
-
-static void tell_access(const struct mst_server_options *o, enum mst_access access)
-{
-	if (access == MST_ACCESS_INSECURE && o->join == NULL && mst_server_options_is_local(o))
-		mst_warn("INSECURE: whoever is on the way to %s reads all gradients and "
-			 "parameters (--data-address, --insecure)",
-			 o->fabric.data_address);
-	else if (access == MST_ACCESS_INSECURE && o->join == NULL)
-		mst_warn("INSECURE: %s is beyond loopback, and whoever reaches it may join, read "
-			 "all parameters and end the job (--insecure)",
-			 mst_plane_address(the_plane));
-	else if (access == MST_ACCESS_INSECURE)
-		mst_warn("INSECURE: whoever answers at %s is taken for the leader (--insecure)",
-			 o->join);
-}
-
-/* Workers wait for other servers only after they have given one up. */
-static void tell_server_patience(const struct mst_server_options *o)
-{
-	uint64_t lease_ns = mst_server_options_server_lease(o);
-
-	if (o->join == NULL && mst_server_options_goes_on(o) && o->server_patience_ns < lease_ns)
-		mst_warn("--server-patience %.3g s is shorter than --server-lease %.3g s: a server "
-			 "that falls silent is given up so late that nobody waits for another one; "
-			 "give a longer --server-patience, or a shorter --server-lease",
-			 (double)o->server_patience_ns / (double)MST_SECOND,
-			 (double)lease_ns / (double)MST_SECOND);
-}
-
-/* A follower knows it when its leader has said it. */
-static void tell_privacy(const struct mst_server_options *o, const struct mst_networks *n)
-{
-	if (o->join == NULL)
-		mst_networks_tell(n, mst_server_options_encrypts(o));
-}
-
-/* Many systems have the name of the host itself in /etc/hosts, at an address that no other host
- * reaches. */
-static void tell_near_name(const struct mst_server_options *o)
-{
-	const char *bound = mst_plane_address(the_plane);
-
-	if (mst_hostport_is_name(o->listen) && !mst_hostport_is_here(o->listen) &&
-	    mst_hostport_is_here(bound))
-		mst_warn("--listen %.100s is %s here, and only this host can join there: give "
-			 "--listen 0.0.0.0:%s for all addresses of this host, or one that other "
-			 "hosts can reach (ip address shows them)",
-			 o->listen, bound, strrchr(bound, ':') + 1);
-}
-
 /* Where this server can be reached is told last, when nothing can go wrong any more. */
 static void tell_begin(const struct mst_server_options *o, const struct mst_plane_cfg *cfg,
 		       struct mst_notifier *notifier)
 {
 	char status[160];
 
-	tell_access(o, cfg->access);
-	tell_rights(cfg->access);
-	tell_checkpoints(o);
-	tell_server_patience(o);
-	tell_privacy(o, mst_plane_networks(the_plane));
+	mst_announcement_tell(o, cfg->access, the_plane);
 	(void)snprintf(status, sizeof(status), "listening on %s", mst_plane_address(the_plane));
 	mst_notifier_ready(notifier, status);
 	if (o->join == NULL) {
-		tell_near_name(o);
+		mst_announcement_tell_name(o, mst_plane_address(the_plane));
 		mst_info("%s%s", status,
 			 mst_hostport_is_here(mst_plane_address(the_plane))
 				 ? " (only this host can join there; others need --listen)"
 				 : "");
-		tell_ready(MST_READY_LISTENS, mst_plane_address(the_plane));
+		if (cfg->renewal.given == 0 || tells_again())
+			tell_ready(MST_READY_LISTENS, mst_plane_address(the_plane));
 	} else {
 		mst_info("looking for the leader at %s; workers and muster status connect there, "
 			 "too",
@@ -495,11 +459,53 @@ static int not_started(void)
 	return signo != 0 ? by_signal(signo) : MST_EXIT_FAILED;
 }
 
-/* @writer: NULL, or gets the thread that writes the recording. A port that is taken is found before
- * the file is replaced. */
-static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
+/* What the next plane is made with. It listens where this one does, also where the system has
+ * chosen the port. */
+struct next {
+	struct mst_renewal kept;
+	uint32_t workers; /* 0: as the options say */
+	char listens[MST_HOSTPORT_LEN];
+};
+
+static void keep_for_next(const struct mst_plane *plane, struct next *next)
+{
+	struct mst_reason why;
+
+	if (!mst_plane_renews(plane, &next->workers, &next->kept, &why))
+		return;
+	(void)snprintf(next->listens, sizeof(next->listens), "%s", mst_plane_address(plane));
+}
+
+/* No plane uses the options any more.
+ * Return: the exit status where they do not suit the number of workers that are to be; else
+ * RENEWED. */
+static int take_over(const struct next *next, struct mst_server_options *o,
+		     struct mst_plane_cfg *cfg)
+{
+	struct mst_reason why;
+
+	cfg->renewal = next->kept;
+	if (o->join != NULL)
+		return RENEWED;
+	o->workers = next->workers;
+	o->listen = next->listens;
+	if (mst_server_options_workers_check(o, &why) == 0)
+		return RENEWED;
+	mst_error("job \"%s\" is to go on with %" PRIu32 " workers, as those that come back say, "
+		  "and the options of this server do not suit that: %s",
+		  o->job, o->workers, why.text);
+	return MST_EXIT_USAGE;
+}
+
+/* One plane, from beginning to end.
+ * @writer: NULL, or gets the thread that writes the recording. A port that is taken is found before
+ * the file is replaced.
+ * Return: the exit status, or RENEWED. */
+static int run_plane(struct mst_server_options *o, struct mst_plane_cfg *cfg,
 		     const struct mst_cpus *cpus, struct mst_recording_writer **writer)
 {
+	static struct next next; /* the options name what is in it */
+	bool first = cfg->renewal.given == 0;
 	struct mst_archive_files *archive;
 	struct mst_notifier notifier;
 	int status = MST_EXIT_FAILED;
@@ -513,9 +519,9 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	if (rc == 0)
 		rc = mst_plane_new(cfg, &the_plane, &why);
 
-	if (rc == -EADDRINUSE)
+	if (rc == -EADDRINUSE && first)
 		tell_ready(MST_READY_TAKEN, "");
-	else if (rc == 0 && writer != NULL)
+	else if (rc == 0 && writer != NULL && first)
 		rc = mst_recording_writer_start(o->record, cfg->recording, writer, &why);
 	if (rc != 0) {
 		mst_error("%s", why.text);
@@ -523,18 +529,31 @@ static int run_plane(const struct mst_server_options *o, struct mst_plane_cfg *c
 	} else {
 		tell_begin(o, cfg, &notifier);
 		status = serve(the_plane, o, cpus, &notifier);
+		keep_for_next(the_plane, &next);
 	}
 	mst_notifier_close(&notifier);
 	if (!mst_archive_files_stop(archive))
-		return status; /* its thread still reads what the plane has */
+		return status == RENEWED ? MST_EXIT_AGAIN
+					 : status; /* its thread still reads what the plane has */
 	struct mst_plane *plane = the_plane;
 	the_plane = NULL;
 	mst_plane_free(plane);
+	return status == RENEWED ? take_over(&next, o, cfg) : status;
+}
+
+static int run_planes(struct mst_server_options *o, struct mst_plane_cfg *cfg,
+		      const struct mst_cpus *cpus, struct mst_recording_writer **writer)
+{
+	int status;
+
+	do {
+		status = run_plane(o, cfg, cpus, writer);
+	} while (status == RENEWED);
 	return status;
 }
 
 /* If the disk does not answer, the thread that waits for it ends with the process. */
-static int run_recorded(const struct mst_server_options *o, struct mst_plane_cfg *cfg,
+static int run_recorded(struct mst_server_options *o, struct mst_plane_cfg *cfg,
 			const struct mst_cpus *cpus)
 {
 	struct mst_recording_writer *writer = NULL;
@@ -546,7 +565,7 @@ static int run_recorded(const struct mst_server_options *o, struct mst_plane_cfg
 	}
 	if (mst_server_options_goes_on(o))
 		mst_recording_counts(cfg->recording);
-	int status = run_plane(o, cfg, cpus, &writer);
+	int status = run_planes(o, cfg, cpus, &writer);
 	if (mst_recording_writer_stop(writer, &missing))
 		mst_recording_free(cfg->recording);
 	return missing.text[0] != '\0' ? tell_missing(missing.text, status) : status;
@@ -601,7 +620,7 @@ static int open_credentials(const struct mst_server_options *o)
 	return usage(why.text);
 }
 
-static int run(const struct mst_server_options *o)
+static int run(struct mst_server_options *o)
 {
 	struct mst_plane_cfg cfg;
 	struct mst_cpus cpus;
@@ -629,7 +648,7 @@ static int run(const struct mst_server_options *o)
 		return MST_EXIT_FAILED;
 	}
 	return mst_server_options_record(o) ? run_recorded(o, &cfg, &cpus)
-					    : run_plane(o, &cfg, &cpus, NULL);
+					    : run_planes(o, &cfg, &cpus, NULL);
 }
 
 int main(int argc, char **argv)

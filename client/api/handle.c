@@ -116,7 +116,7 @@ static void worker_cfg(const struct muster *m, struct mst_worker_cfg *out)
 	*out = (struct mst_worker_cfg){
 		.elems = w->elems,
 		.slots = w->slots,
-		.workers = w->workers,
+		.workers = w->record_ranks,
 		.servers = w->server_count,
 		/* 0: nothing can be read in place. */
 		.buffers = m->links.transport->maps ? w->buffers : 0,
@@ -174,7 +174,7 @@ int mst_handle_begin(struct muster *m)
 	    mst_worker_init(&m->worker, &cfg) != 0)
 		return no_memory(m);
 	mst_lineage_init(&m->lineage, cfg.in_order);
-	mst_lineage_session(&m->lineage, &w->generation, w->incarnation);
+	mst_lineage_session(&m->lineage, w);
 	m->returning.linked = true;
 	settle_in(m);
 	return 0;

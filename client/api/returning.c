@@ -59,12 +59,16 @@ static int over(struct muster *m, const struct mst_reason *why)
 	mst_reconnect_times(&m->reconnect, &lost_ns, &left_ns);
 	told->again = false;
 	told->error = m->reconnect.error;
-	mst_reason_set(&told->reason,
-		       "its server was lost, and no other has let it come back within %.3g s "
-		       "(--server-patience %.3g s): %s",
-		       (double)lost_ns / (double)MST_SECOND,
-		       (double)m->session.welcome.server_patience_ns / (double)MST_SECOND,
-		       why->text);
+	if (told->error == -EIDRM)
+		told->reason = *why;
+	else
+		mst_reason_set(
+			&told->reason,
+			"its server was lost, and no other has let it come back within %.3g s "
+			"(--server-patience %.3g s): %s",
+			(double)lost_ns / (double)MST_SECOND,
+			(double)m->session.welcome.server_patience_ns / (double)MST_SECOND,
+			why->text);
 	mst_engine_fail(&m->engine, told->error);
 	mst_engine_withdraw(&m->engine);
 	return mst_end_cause_tell(&m->cause);

@@ -286,6 +286,9 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 	case MST_MSG_IN_FORCE:
 		take_change(told, &msg->in_force);
 		break;
+	case MST_MSG_WORKERS:
+		told->workforce = msg->workforce;
+		break;
 	case MST_MSG_ERROR:
 		if (msg->error.code == MST_AGAIN) {
 			told->asked_again = true;

@@ -54,6 +54,7 @@ struct mst_told {
 	char policy[MST_POLICY_LEN]; /* in force, or about to be */
 	bool knows;                  /* which change that is is known: */
 	struct mst_in_force in_force;
+	struct mst_workforce workforce; /* that the job is to go on with; workers 0: not said */
 	struct mst_reason reason;
 	struct mst_welcome welcome;
 };

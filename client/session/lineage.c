@@ -13,11 +13,28 @@ void mst_lineage_init(struct mst_lineage *l, bool in_order)
 	*l = (struct mst_lineage){ .in_order = in_order };
 }
 
-void mst_lineage_session(struct mst_lineage *l, const struct mst_generation *of,
-			 uint32_t incarnation)
+struct mst_workforce mst_lineage_workforce_of(const struct mst_welcome *welcome)
 {
-	l->of = *of;
-	l->incarnation = incarnation;
+	return (struct mst_workforce){ .workers = welcome->workers,
+				       .given = welcome->workers_given,
+				       .change = welcome->workers_change };
+}
+
+void mst_lineage_workforce(struct mst_lineage *l, const struct mst_workforce *told)
+{
+	if (told->workers > 0 && told->change >= l->workforce.change)
+		l->workforce = *told;
+}
+
+void mst_lineage_session(struct mst_lineage *l, const struct mst_welcome *welcome)
+{
+	struct mst_workforce told = mst_lineage_workforce_of(welcome);
+
+	l->of = welcome->generation;
+	l->incarnation = welcome->incarnation;
+	l->workers = welcome->workers;
+	l->record_ranks = welcome->record_ranks;
+	mst_lineage_workforce(l, &told);
 	(void)atomic_fetch_and(&l->word, ~(uint64_t)FROZEN);
 }
 
@@ -58,6 +75,8 @@ uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version)
 static void mark(struct mst_lineage *l, uint64_t version, double samples, struct mst_returning *out)
 {
 	*out = (struct mst_returning){ .number = l->of.number,
+				       .workers = l->workers,
+				       .record_ranks = l->record_ranks,
 				       .version = version,
 				       .made = mst_lineage_maker(l, version),
 				       .samples = samples };

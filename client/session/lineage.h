@@ -20,6 +20,9 @@ struct mst_lineage {
 	struct mst_generation of; /* of the session; number 0: it has not begun, or none counts */
 	bool in_order;            /* workers own: each version is the one after the last */
 	uint32_t incarnation;     /* of the last session */
+	uint32_t workers;         /* of the job in that session, */
+	uint32_t record_ranks;    /* and the ranks that its records might name */
+	struct mst_workforce workforce; /* as this worker was told last */
 	/* The handle's thread: the last outcome was of the first version of the run, with which no
 	 * state came: each worker had its own. */
 	bool stateless;
@@ -34,9 +37,12 @@ struct mst_lineage {
 
 /* Begins without an outcome. */
 void mst_lineage_init(struct mst_lineage *l, bool in_order);
-/* A session begins, in this generation as far as it is known. */
-void mst_lineage_session(struct mst_lineage *l, const struct mst_generation *of,
-			 uint32_t incarnation);
+/* A session begins, in the generation of the welcome as far as it is known. */
+void mst_lineage_session(struct mst_lineage *l, const struct mst_welcome *welcome);
+/* What it says of the number of workers. */
+struct mst_workforce mst_lineage_workforce_of(const struct mst_welcome *welcome);
+/* The number of workers, as the leader has told it. An older one is not taken. */
+void mst_lineage_workforce(struct mst_lineage *l, const struct mst_workforce *told);
 /* The generation has begun. */
 void mst_lineage_begins(struct mst_lineage *l, const struct mst_generation *of);
 

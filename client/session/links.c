@@ -98,7 +98,7 @@ static void lay_out(struct mst_links *l, struct mst_part *p, const struct mst_li
 			.type_bytes = mst_type_size(cfg->settings->type),
 			.result_type_bytes = mst_type_size(cfg->settings->result_type),
 			.slots = w->slots,
-			.workers = w->workers,
+			.workers = w->record_ranks,
 			.parted = w->server_count > 1,
 		},
 		&p->layout);

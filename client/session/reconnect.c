@@ -60,6 +60,7 @@ static void nap(const struct mst_reconnect *c, uint64_t ns)
 static void begin(struct mst_reconnect *c)
 {
 	const struct mst_told *told = &c->last;
+	struct mst_workforce welcomed = mst_lineage_workforce_of(&told->welcome);
 	uint64_t now_ns = mst_now_ns();
 
 	if (c->state == MST_RECONNECT_WELCOMED) { /* nobody has taken it */
@@ -80,6 +81,9 @@ static void begin(struct mst_reconnect *c)
 				      ? now_ns + told->welcome.server_patience_ns
 				      : MST_NEVER;
 	}
+	mst_lineage_workforce(c->lineage, &welcomed);
+	mst_lineage_workforce(c->lineage, &told->workforce);
+	c->next.workforce = c->lineage->workforce;
 	c->state = MST_RECONNECT_SEEKS;
 	c->why = told->reason;
 }
@@ -88,7 +92,7 @@ static void begin(struct mst_reconnect *c)
 static bool is_final(int error)
 {
 	return error == -EINVAL || error == -EPROTO || error == -EACCES || error == -ESTALE ||
-	       error == -ESHUTDOWN || error == -EPERM;
+	       error == -ESHUTDOWN || error == -EPERM || error == -EIDRM;
 }
 
 static bool is_allowed(struct mst_reconnect *c)
@@ -199,7 +203,7 @@ bool mst_reconnect_take(struct mst_reconnect *c, struct mst_client_session *out)
 	bool there = c->state == MST_RECONNECT_WELCOMED;
 	if (there) {
 		mst_client_session_adopt(out, &c->next);
-		mst_lineage_session(c->lineage, &out->welcome.generation, out->job.incarnation);
+		mst_lineage_session(c->lineage, &out->welcome);
 		c->state = MST_RECONNECT_NONE;
 	}
 	pthread_mutex_unlock(&c->lock);

@@ -246,7 +246,8 @@ static int say_hello(struct mst_client_session *s)
 					 .comes_back = settings->comes_back,
 					 .table = mst_tensors_table(settings->tensors),
 					 .origins = s->origins,
-					 .returning = s->returning };
+					 .returning = s->returning,
+					 .workforce = s->workforce };
 	memcpy(msg->hello.job, settings->job, sizeof(msg->hello.job));
 	int rc = mst_control_send(s->control, msg);
 	free(msg);
@@ -484,6 +485,8 @@ int mst_client_session_join(struct mst_client_session *s, uint64_t deadline_ns)
 	if (wrong != NULL)
 		return mst_reason_fail(s->failure, -EPROTO, "the welcome of the server at %s %s",
 				       s->settings->server, wrong);
+	if (s->welcome.record_ranks < s->welcome.workers)
+		s->welcome.record_ranks = s->welcome.workers;
 	find_servers(s, &s->welcome);
 	describe_job(s->settings, &s->welcome, &s->job);
 	return 0;

@@ -37,6 +37,7 @@ struct mst_client_session {
 	 * first. What it claims, and which rank it has. */
 	const _Atomic bool *unwanted;
 	struct mst_returning returning;
+	struct mst_workforce workforce;
 	int32_t rank;
 };
 

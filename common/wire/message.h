@@ -123,6 +123,9 @@ enum mst_message_kind {
 	 * before it that it has; in pieces, oldest first */
 	MST_MSG_SET,
 	MST_MSG_IN_FORCE, /* leader: the policy has been changed; to what */
+	/* An operator asks the leader for another number of workers, as for the changes above. The
+	 * leader tells workers and followers of it, before it ends the generation. */
+	MST_MSG_WORKERS,
 };
 
 /* Where numbers are checked to be finite: musterd --guard. */
@@ -156,10 +159,20 @@ struct mst_in_force {
 	char policy[MST_POLICY_LEN]; /* nor this, as it was typed */
 };
 
+/* How many workers a job has (PROTOCOL 11). It is known to whoever takes part, and comes back with
+ * the workers: so a server that is started again by an old command line goes on with it. */
+struct mst_workforce {
+	uint32_t workers; /* in force; 0: nothing is known */
+	uint32_t given;   /* --workers of the leader that has last begun with it, or changed it */
+	uint64_t change;  /* grows with each other number; 0: the first one */
+};
+
 /* What a worker that comes back has. */
 struct mst_returning {
 	char run[MST_RUN_LEN]; /* of the generation of its last outcome; "": there was none */
 	uint64_t number;
+	uint32_t workers;             /* that this generation had */
+	uint32_t record_ranks;        /* that its records might name: not fewer than the workers */
 	uint64_t version;             /* of its last outcome, */
 	uint64_t made;                /* which was made by the generation of this id; 0: by none; */
 	uint64_t made_before;         /* the same of the version before that; 0 also: not known */
@@ -178,6 +191,7 @@ struct mst_hello {
 	struct mst_table table;
 	struct mst_origins origins; /* that it dials its links from */
 	struct mst_returning returning;
+	struct mst_workforce workforce; /* that it was told last */
 };
 
 /* A server of the job, and its part of the vector. */
@@ -210,6 +224,9 @@ struct mst_welcome {
 	uint64_t server_patience_ns;      /* 0: a worker that is lost does not come back */
 	uint32_t history;                 /* workers own: versions that are kept */
 	struct mst_in_force in_force;     /* of a generation that has begun */
+	uint32_t workers_given;           /* with `workers` the number in force, as struct */
+	uint64_t workers_change;          /* mst_workforce has it */
+	uint32_t record_ranks; /* ranks that records may name, if they are more than workers */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	struct mst_path path;
@@ -234,8 +251,9 @@ struct mst_appoint {
 	uint64_t first, count;   /* of its part */
 	uint32_t type, result_type, owner;
 	uint32_t workers, slots;
-	uint32_t buffers; /* in all */
-	uint32_t entries; /* contributions in a set, at most */
+	uint32_t record_ranks; /* ranks that records may name, if they are more than workers */
+	uint32_t buffers;      /* in all */
+	uint32_t entries;      /* contributions in a set, at most */
 	uint32_t group, partials;
 	uint32_t repeats; /* a rank may contribute again in a step: it needs partial sums */
 	/* A row of the optimisers (common/optim), and all of its figures. Workers own: "". */
@@ -558,7 +576,8 @@ struct mst_message {
 		uint32_t watch; /* ASK_STATUS */
 		struct mst_policy_change change;
 		struct mst_rest rest;
-		struct mst_metric metric; /* REPORT */
+		struct mst_workforce workforce; /* WORKERS; of an operator: the number alone */
+		struct mst_metric metric;       /* REPORT */
 		struct mst_serve serve;
 		struct mst_appoint appoint;
 		char listener[MST_LISTENER_LEN]; /* READY */

@@ -53,6 +53,11 @@ static const struct mst_field hello_fields[] = {
 	OPTIONAL(20, U64, mst_hello, returning.made_before, 0),
 	OPTIONAL(21, F64, mst_hello, returning.samples, 0),
 	OPTIONAL(22, U32, mst_hello, returning.incarnation, 0),
+	OPTIONAL(30, ENUM, mst_hello, returning.workers, MST_WORKERS_MAX + 1),
+	OPTIONAL(31, ENUM, mst_hello, workforce.workers, MST_WORKERS_MAX + 1),
+	OPTIONAL(32, ENUM, mst_hello, workforce.given, MST_WORKERS_MAX + 1),
+	OPTIONAL(33, U64, mst_hello, workforce.change, 0),
+	OPTIONAL(34, ENUM, mst_hello, returning.record_ranks, MST_WORKERS_MAX + 1),
 	IN_FORCE(40, mst_hello, returning.in_force.),
 };
 
@@ -116,6 +121,9 @@ static const struct mst_field welcome_fields[] = {
 	OPTIONAL(38, U32, mst_welcome, history, 0),
 	OPTIONAL(45, U64, mst_welcome, stands, 0),
 	IN_FORCE(50, mst_welcome, in_force.),
+	OPTIONAL(60, ENUM, mst_welcome, workers_given, MST_WORKERS_MAX + 1),
+	OPTIONAL(61, U64, mst_welcome, workers_change, 0),
+	OPTIONAL(62, ENUM, mst_welcome, record_ranks, MST_WORKERS_MAX + 1),
 };
 
 static const struct mst_field error_fields[] = {
@@ -371,6 +379,12 @@ static const struct mst_field rest_fields[] = {
 	LIMITED(2, ENUM, mst_rest, rests, 2),
 };
 
+static const struct mst_field workers_fields[] = {
+	LIMITED(1, ENUM, mst_workforce, workers, MST_WORKERS_MAX + 1),
+	LIMITED(2, ENUM, mst_workforce, given, MST_WORKERS_MAX + 1),
+	FIELD(3, U64, mst_workforce, change),
+};
+
 static const struct mst_field fetch_fields[] = {
 	FIELD(1, U64, mst_fetch, number),
 	FIELD(2, U64, mst_fetch, offset),
@@ -435,6 +449,7 @@ static const struct mst_field appoint_fields[] = {
 	BYTES(43, mst_appoint, token),
 	OPTIONAL(44, ENUM, mst_appoint, path.encrypted, 2),
 	OPTIONAL(45, U64, mst_appoint, server_patience_ns, 0),
+	OPTIONAL(46, ENUM, mst_appoint, record_ranks, MST_WORKERS_MAX + 1),
 };
 
 static const struct mst_rows expect_origin_rows = {
@@ -520,6 +535,7 @@ static const struct mst_body bodies[] = {
 	KIND(BEGINS, BODY, SHAPE(begins_fields)),
 	KIND(SET, BODY, SHAPE(set_fields)),
 	KIND(IN_FORCE, BODY, SHAPE(in_force_fields)),
+	KIND(WORKERS, BODY, SHAPE(workers_fields)),
 };
 
 const struct mst_body *mst_body_of(uint32_t kind)

@@ -172,14 +172,15 @@ static void stop(void *of, const char *why, uint64_t now_ns)
 	leaving_begin(&p->leaving, why, now_ns);
 }
 
-/* While its leader is there, when its workers have gone; otherwise at once. */
+/* While its leader is there, when its workers have gone, unless they come back to the plane that is
+ * made in place of this one; otherwise at once. */
 static bool is_over(const void *of)
 {
 	const struct mst_follower_plane *p = of;
 	const struct mst_base *b = p->base;
 
 	return p->following.state == MST_FOLLOWING_CUT_OFF || b->job.stopped || b->lingered ||
-	       (b->sessions.count == 0 && !is_saving(p));
+	       ((b->sessions.count == 0 || b->job.renews) && !is_saving(p));
 }
 
 /* Its part is made for the job of its leader. */

@@ -128,7 +128,7 @@ static bool refuse_role(struct mst_leader_plane *p, struct mst_conn *c, const ch
 static bool is_change(enum mst_message_kind kind)
 {
 	return kind == MST_MSG_POLICY || kind == MST_MSG_REST || kind == MST_MSG_EVICT ||
-	       kind == MST_MSG_END_JOB;
+	       kind == MST_MSG_END_JOB || kind == MST_MSG_WORKERS;
 }
 
 static bool asks_change(struct mst_leader_plane *p, struct mst_conn *c,
@@ -144,6 +144,10 @@ static bool asks_change(struct mst_leader_plane *p, struct mst_conn *c,
 		return mst_ending_ask_evict(&p->ending, c, msg->evicted, now_ns);
 	if (msg->kind == MST_MSG_END_JOB)
 		return mst_ending_ask_end(&p->ending, c, msg->why, now_ns);
+	if (msg->kind == MST_MSG_WORKERS) {
+		mst_resizing_ask(p->base, c, msg->workforce.workers, now_ns);
+		return true;
+	}
 	return mst_resting_ask(&p->resting, c, &msg->rest, now_ns);
 }
 
@@ -352,7 +356,10 @@ static bool is_over(const void *of)
 	const struct mst_leader_plane *p = of;
 	const struct mst_base *b = p->base;
 
-	return b->lingered || (b->sessions.count == 0 && !is_saving(p) && all_told(p) &&
+	/* Workers keep what they have of this one until the next one lets them in. */
+	bool left = b->sessions.count == 0 || b->job.renews;
+
+	return b->lingered || (left && !is_saving(p) && all_told(p) &&
 			       mst_followers_have_parted(&p->leading.followers));
 }
 

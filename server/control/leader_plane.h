@@ -10,7 +10,7 @@
  *   start_sender  the worker whose start state the job begins with
  *   workers    messages from and to workers; finishing: the end of the job
  *   reporting  the status
- *   switching, resting, ending  changes that an operator asks for
+ *   switching, resting, ending, resizing  changes that an operator asks for
  *   stopping   it is told to end
  */
 #ifndef MST_SERVER_CONTROL_LEADER_PLANE_H
@@ -22,6 +22,7 @@
 #include "server/control/members/workers.h"
 #include "server/control/operator/ending.h"
 #include "server/control/operator/reporting.h"
+#include "server/control/operator/resizing.h"
 #include "server/control/operator/resting.h"
 #include "server/control/operator/straggling.h"
 #include "server/control/operator/switching.h"

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/host/tasks.h"
 #include "server/control/follower_plane.h"
+#include "server/control/job/sentences.h"
 #include "server/control/leader_plane.h"
 
 /* Connections for each rank: of its present session, and of the next that waits for its end. */
@@ -71,7 +72,8 @@ static int open_plane(struct mst_plane *p, const struct mst_plane_cfg *cfg, stru
 				   .front = &p->base.front,
 				   .cores = cfg->cores,
 				   .processors = cfg->processors,
-				   .recording = cfg->recording };
+				   .recording = cfg->recording,
+				   .renewal = cfg->renewal };
 	struct mst_reason cause;
 
 	mst_base_init(&p->base, cfg->archive);
@@ -132,6 +134,19 @@ const char *mst_plane_address(const struct mst_plane *p)
 struct mst_server *mst_plane_server(struct mst_plane *p)
 {
 	return p->base.job.server;
+}
+
+bool mst_plane_renews(const struct mst_plane *p, uint32_t *workers, struct mst_renewal *out,
+		      struct mst_reason *why)
+{
+	const struct mst_job *j = &p->base.job;
+
+	if (!j->renews)
+		return false;
+	*out = mst_workforce_keep(&j->workforce);
+	*workers = mst_job_follows(j) ? 0 : mst_workforce_now(&j->workforce).workers;
+	mst_sentence_renews(why, *workers, j->o);
+	return true;
 }
 
 bool mst_plane_is_vacant(const struct mst_plane *p)

@@ -18,6 +18,7 @@
 #include "common/base/reason.h"
 #include "common/transport/stream.h"
 #include "common/transport/transport.h"
+#include "server/control/generations/workforce.h"
 #include "server/control/job/archive.h"
 #include "server/data/server.h"
 #include "server/options/options.h"
@@ -38,6 +39,9 @@ struct mst_plane_cfg {
 	/* The writer of checkpoints, if the options ask for any, else NULL. It outlives the
 	 * plane. */
 	struct mst_archive *archive;
+	/* What is kept of the plane in whose place this one comes, for the number of workers
+	 * changes. Else zeroed. */
+	struct mst_renewal renewal;
 	/* true: links and the data side are made by threads of their own; false: by the step that
 	 * is asked for them. */
 	bool makes_links_aside;
@@ -54,6 +58,11 @@ void mst_plane_free(struct mst_plane *p); /* accepts NULL */
 const struct mst_networks *mst_plane_networks(const struct mst_plane *p);
 /* "127.0.0.1:17077" */
 const char *mst_plane_address(const struct mst_plane *p);
+
+/* Is the plane to be stopped, and another one to be made in its place? @workers: that the options
+ * of that one are to have; 0: as they are. @why: a sentence for the log and for workers. */
+bool mst_plane_renews(const struct mst_plane *p, uint32_t *workers, struct mst_renewal *out,
+		      struct mst_reason *why);
 
 /* Does all that there is to do now. */
 void mst_plane_step(struct mst_plane *p, uint64_t now_ns);

@@ -259,6 +259,10 @@ static inline bool mst_server_options_or_begin(const struct mst_server_options *
 /* How long a server that is stopped waits; @usual_ns: where the user has not said it. */
 uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uint64_t usual_ns);
 
+/* Does all that depends on the number of workers suit it?
+ * @why: a sentence.
+ * Return: 0 or -EINVAL. */
+int mst_server_options_workers_check(const struct mst_server_options *o, struct mst_reason *why);
 /* Checks what one row of the table cannot: options that are missing; policy, optimiser and
  * addresses as texts; whether policy and optimiser suit the owner, the workers and the slots.
  * @why: a sentence.

@@ -322,6 +322,13 @@ static int user_check(const struct mst_server_options *o, struct mst_reason *why
 	return mst_reason_fail(why, -EINVAL, "option --user: %s", why->text);
 }
 
+int mst_server_options_workers_check(const struct mst_server_options *o, struct mst_reason *why)
+{
+	int rc = figures_check(o, why);
+
+	return rc != 0 ? rc : mst_server_rule_check(o, why);
+}
+
 int mst_server_options_check(const struct mst_server_options *o, struct mst_reason *why)
 {
 	struct mst_fabric fabric;

@@ -97,14 +97,22 @@ static uint32_t shards_of(const struct mst_plan_cfg *cfg, uint64_t elems, uint32
 	return want > 0 ? (uint32_t)want : 1;
 }
 
-static void lay_out(struct mst_plan *plan, uint32_t slots, uint32_t workers, uint32_t servers)
+/* The first version of a generation was made by the ranks of an earlier one. */
+static uint32_t record_ranks_of(const struct mst_plan_cfg *cfg)
+{
+	uint32_t workers = cfg->options->workers;
+
+	return cfg->record_ranks > workers ? cfg->record_ranks : workers;
+}
+
+static void lay_out(struct mst_plan *plan, uint32_t slots, uint32_t ranks, uint32_t servers)
 {
 	struct mst_lane_figures figures = {
 		.elems = plan->count,
 		.type_bytes = (uint32_t)mst_type_bytes(plan->vector.type),
 		.result_type_bytes = (uint32_t)mst_type_bytes(plan->vector.result_type),
 		.slots = slots,
-		.workers = workers,
+		.workers = ranks,
 		.parted = servers > 1,
 	};
 
@@ -184,6 +192,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 
 	return (struct mst_ledger_cfg){
 		.workers = o->workers,
+		.record_ranks = record_ranks_of(cfg),
 		.shards = o->servers,
 		.slots = mst_plan_slots(cfg),
 		.buffers = o->buffers,
@@ -295,7 +304,7 @@ int mst_plan_leader(const struct mst_plan_cfg *cfg, const struct mst_vector *vec
 	int rc = divide(cfg, out, why);
 	if (rc != 0)
 		return rc;
-	lay_out(out, mst_plan_slots(cfg), o->workers, o->servers);
+	lay_out(out, mst_plan_slots(cfg), record_ranks_of(cfg), o->servers);
 	out->server.ledger = ledger_cfg(cfg);
 	out->server.ledger.tensors = vector->table.tensors > 0;
 	out->server.aggregator = aggregator_cfg(cfg, out);
@@ -335,6 +344,7 @@ void mst_plan_appoint(const struct mst_plan_cfg *cfg, const struct mst_plan *lea
 	out->owner = (uint32_t)g->owner;
 	out->workers = g->workers;
 	out->slots = g->slots;
+	out->record_ranks = record_ranks_of(cfg);
 	out->buffers = g->buffers;
 	out->entries = g->entries_max;
 	out->group = g->group;
@@ -414,7 +424,8 @@ void mst_plan_follower(const struct mst_plan_cfg *cfg, const struct mst_appoint 
 				  .first = p->first,
 				  .count = p->count,
 				  .repeats = p->repeats != 0 };
-	lay_out(out, p->slots, p->workers, p->servers);
+	lay_out(out, p->slots, p->record_ranks > p->workers ? p->record_ranks : p->workers,
+		p->servers);
 	out->server = (struct mst_server_cfg){ .decider = mst_follower_make,
 					       .ledger.lease_ns = p->lease_ns,
 					       .server_lease_ns = p->server_lease_ns,

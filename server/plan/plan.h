@@ -37,6 +37,9 @@ struct mst_plan_cfg {
 	const struct mst_ports *ports;       /* that it holds */
 	uint32_t cores;                      /* for the data side's threads */
 	uint32_t processors; /* that this process may use: for how it waits; 0: not known */
+	/* The most ranks that records of earlier generations may name, with the last of which this
+	 * one begins; 0: there are none. */
+	uint32_t record_ranks;
 };
 
 /* What a job does not know before its first worker comes. */

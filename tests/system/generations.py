@@ -485,7 +485,7 @@ def successor_where_servers_own(a):
 
 
 def successor_for_fewer_workers(a):
-    are_told(a, [2], "its 2 workers are ranks 0 to 1", workers="2")
+    are_told(a, [2], "has 2 workers now, ranks 0 to 1", workers="2")
 
 
 def nobody_takes_its_place(a):

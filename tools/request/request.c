@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The commands that ask the leader of a job that runs for a change: muster policy, rest, evict and
- * finish. Each is a row of one table.
+ * The commands that ask the leader of a job that runs for a change: muster policy, rest, evict,
+ * workers and finish. Each is a row of one table.
  *
  * Such a command sends one message and prints the sentence that comes back. A new one is a row of
  * requests[], the rows of its options, and the function that fills its message.
@@ -175,8 +175,9 @@ static int exchange(const char *address, const struct mst_message *msg, uint64_t
 	return rc;
 }
 
-/* Sends @msg, a MST_MSG_POLICY, REST, EVICT or END_JOB, to @address and waits for the answer, at
- * most @timeout_ns in all. Prints the answer, or logs why it is a refusal or why there is none.
+/* Sends @msg, a MST_MSG_POLICY, REST, EVICT, WORKERS or END_JOB, to @address and waits for the
+ * answer, at most @timeout_ns in all. Prints the answer, or logs why it is a refusal or why there
+ * is none.
  * Return: the exit status of a command. */
 static int ask_leader(const char *address, const struct mst_message *msg, uint64_t timeout_ns)
 {
@@ -230,6 +231,10 @@ static const struct mst_option rest_table[] = {
 };
 
 static const struct mst_option evict_table[] = {
+	COMMON_ROWS("5s", "how long to wait for the answer"),
+};
+
+static const struct mst_option workers_table[] = {
 	COMMON_ROWS("5s", "how long to wait for the answer"),
 };
 
@@ -313,6 +318,26 @@ static int fill_evict(const struct request_line *line, struct mst_message *msg)
 	return take_rank("evict", line, &msg->evicted);
 }
 
+static int fill_workers(const struct request_line *line, struct mst_message *msg)
+{
+	const char *typed = line->subject;
+	uint64_t workers;
+
+	if (mst_address_has_port(typed) && line->address == NULL)
+		return mst_refuse("workers", "how many workers? As in muster workers 8 %.60s",
+				  typed);
+	if (mst_address_has_port(typed) && mst_parse_u64(line->address, &workers) == 0)
+		return mst_refuse("workers", "the number comes first: muster workers %.60s %.60s",
+				  line->address, typed);
+	if (mst_parse_u64(typed, &workers) != 0 || workers == 0 || workers > MST_WORKERS_MAX)
+		return mst_refuse("workers",
+				  "\"%.60s\" is no number of workers: a whole number from 1 to %u "
+				  "is wanted",
+				  typed, MST_WORKERS_MAX);
+	msg->workforce.workers = (uint32_t)workers;
+	return 0;
+}
+
 static int fill_finish(const struct request_line *line, struct mst_message *msg)
 {
 	(void)snprintf(msg->why, sizeof(msg->why), "%s", line->why != NULL ? line->why : "");
@@ -371,6 +396,17 @@ static const struct request requests[] = {
 	  .table = evict_table,
 	  .kind = MST_MSG_EVICT,
 	  .fill = fill_evict },
+	{ .name = "workers",
+	  .operands = "N [HOST:PORT]",
+	  .subject = "number of workers",
+	  .example = "workers 8 " MST_ADDRESS_DEFAULT,
+	  .about = "to go on with N workers. The generation ends, and the next begins at the same "
+		   "servers\nwhen ranks 0 to N-1 are there: those that were not are for you to "
+		   "start, and ranks\nfrom N on are over. It needs --server-patience, and takes "
+		   "the role of an operator.",
+	  .table = workers_table,
+	  .kind = MST_MSG_WORKERS,
+	  .fill = fill_workers },
 	{ .name = "finish",
 	  .operands = "[HOST:PORT]",
 	  .example = "finish " MST_ADDRESS_DEFAULT,

@@ -198,6 +198,8 @@ static int parse_ready(struct mst_daemon *d, char *address, size_t len)
 {
 	char line[LINE_LEN];
 
+	if (d->have >= strlen(MST_END_MISSING) && after(d->text, MST_END_MISSING) != NULL)
+		return 0; /* it ends: mst_daemon_missing() */
 	if (!take_line(d, line, sizeof(line)))
 		return d->have == sizeof(d->text) ? -EPROTO : 0;
 	if (strcmp(line, MST_READY_TAKEN) == 0)

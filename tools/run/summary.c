@@ -41,13 +41,19 @@ static bool is_gone(const struct mst_status_rank *row)
 	return row->state == MST_RANK_LOST || row->state == MST_RANK_EVICTED;
 }
 
+/* The job has gone on with fewer workers, as an operator has asked for (muster workers). */
+static bool is_left_out(const struct mst_ending *e, uint32_t rank)
+{
+	return e->job != NULL && rank >= e->job->job.workers;
+}
+
 /* A worker may be lost in two ways and leave the job well: musterd saw its lease or connection end;
  * or it was halted when the job ended, before its lease was over. */
 static bool was_lost(const struct mst_ending *e, uint32_t rank)
 {
 	const struct mst_status_rank *row = mst_snapshot_rank(e->job, rank);
 
-	return (row != NULL && is_gone(row)) || e->worker[rank].stopped;
+	return (row != NULL && is_gone(row)) || e->worker[rank].stopped || is_left_out(e, rank);
 }
 
 /* An operator has ended its session, so that its program could not go on. */
@@ -97,7 +103,7 @@ static bool ended_well(const struct mst_ending *e, uint32_t rank)
 	if (status == 0 || came_back(e, rank))
 		return true;
 	if (status > 0)
-		return was_evicted(e, rank);
+		return was_evicted(e, rank) || is_left_out(e, rank);
 	return was_lost(e, rank) && !is_crash(-status);
 }
 

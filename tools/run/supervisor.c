@@ -245,7 +245,8 @@ static void lose_watch(struct mst_supervisor *s, int error)
 		mst_supervisor_fail(s, 0, "%s", mst_watch_error(s->watch));
 		return;
 	}
-	if (mst_supervisor_goes_on(s)) {
+	if (mst_supervisor_goes_on(s)) { /* it ends, or begins anew with other workers */
+		mst_supervisor_forget_watch(s);
 		s->server[0].kill_ns = mst_now_ns() + MST_SUPERVISOR_SILENT_NS + saving_ns(s);
 		return;
 	}
@@ -542,8 +543,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 
 static void sleep_until_news(struct mst_supervisor *s)
 {
-	bool starting = !s->up &&
-			(s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING);
+	bool starting = mst_supervisor_awaits_ready(s);
 	uint64_t until = s->deadline_ns, now = mst_now_ns();
 	struct pollfd fd[] = {
 		{ .fd = s->signals->fd, .events = POLLIN },

@@ -96,7 +96,12 @@ static void name_loss(struct mst_supervisor *s, uint32_t rank, const struct mst_
 			       row != NULL && row->gone_at != MST_NOT_KNOWN ? row->gone_at
 									    : known->job.version);
 	mst_progress_clear(&s->progress);
-	mst_warn("%s %s%s; the policy decides how the job goes on", worker->name, verdict, at);
+	if (known != NULL && rank >= known->job.workers)
+		mst_info("%s %s: the job goes on with %" PRIu32 " workers", worker->name, verdict,
+			 known->job.workers);
+	else
+		mst_warn("%s %s%s; the policy decides how the job goes on", worker->name, verdict,
+			 at);
 }
 
 void mst_supervisor_rank_lost(struct mst_supervisor *s, const struct mst_child *worker)

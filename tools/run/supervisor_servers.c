@@ -146,7 +146,7 @@ static void expect_ends(struct mst_supervisor *s, uint64_t now_ns)
 }
 
 /* What musterd has told stays known until the next one tells more. */
-static void forget_watch(struct mst_supervisor *s)
+void mst_supervisor_forget_watch(struct mst_supervisor *s)
 {
 	const struct mst_job_snapshot *known = s->watch != NULL ? mst_watch_snapshot(s->watch)
 								: NULL;
@@ -173,7 +173,7 @@ void mst_supervisor_servers_start(struct mst_supervisor *s, uint64_t now_ns)
 			mst_supervisor_start_follower(s, i - 1);
 			continue;
 		}
-		forget_watch(s);
+		mst_supervisor_forget_watch(s);
 		expect_ends(s, now_ns);
 		mst_supervisor_start_musterd_again(s);
 	}

@@ -253,11 +253,18 @@ static void musterd_is_up_again(struct mst_supervisor *s)
 	mst_supervisor_ask(s);
 }
 
+/* A musterd that begins anew with another number of workers says again where it listens. */
+bool mst_supervisor_awaits_ready(const struct mst_supervisor *s)
+{
+	if (s->daemon.fd < 0)
+		return false;
+	return s->phase == MST_SUPERVISOR_STARTING ||
+	       (s->phase == MST_SUPERVISOR_RUNNING && (!s->up || s->watch == NULL));
+}
+
 void mst_supervisor_take_ready(struct mst_supervisor *s)
 {
-	bool comes_up = s->phase == MST_SUPERVISOR_STARTING || s->phase == MST_SUPERVISOR_RUNNING;
-
-	if (!comes_up || s->up || s->daemon.fd < 0)
+	if (!mst_supervisor_awaits_ready(s))
 		return;
 	int rc = mst_daemon_ready(&s->daemon, s->address, sizeof(s->address));
 	if (rc == 1 && s->phase == MST_SUPERVISOR_RUNNING) {

@@ -153,6 +153,8 @@ uint64_t mst_supervisor_server_next(const struct mst_supervisor *s);
 /* Starts those whose time has come. */
 void mst_supervisor_servers_start(struct mst_supervisor *s, uint64_t now_ns);
 /* musterd has told how the job is. */
+/* musterd has closed the control connection, or has ended. */
+void mst_supervisor_forget_watch(struct mst_supervisor *s);
 void mst_supervisor_servers_told(struct mst_supervisor *s, const struct mst_job_snapshot *known);
 /* All that has come has been read: kills those that stand still. */
 void mst_supervisor_servers_look(struct mst_supervisor *s, uint64_t now_ns);
@@ -169,6 +171,7 @@ void mst_supervisor_start_follower(struct mst_supervisor *s, uint32_t i);
 /* Starts the leader that takes the place of one that is lost, at the same address. */
 void mst_supervisor_start_musterd_again(struct mst_supervisor *s);
 /* Reads what musterd has said; if it is up, starts the workers. */
+bool mst_supervisor_awaits_ready(const struct mst_supervisor *s);
 void mst_supervisor_take_ready(struct mst_supervisor *s);
 
 #endif

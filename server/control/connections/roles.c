@@ -42,6 +42,7 @@ static const struct right {
 	[MST_MSG_REST] = { OPERATOR, "have a worker rest or return" },
 	[MST_MSG_EVICT] = { OPERATOR, "evict a worker" },
 	[MST_MSG_END_JOB] = { OPERATOR, "finish the job" },
+	[MST_MSG_WORKERS] = { OPERATOR, "change the number of workers" },
 };
 
 static const struct right *right_of(enum mst_message_kind kind)

@@ -181,6 +181,7 @@ struct mst_claimed mst_generation_claimed(const struct mst_hello *hello)
 	if (!mst_hello_returns(hello))
 		return (struct mst_claimed){ 0 };
 	return (struct mst_claimed){ .number = r->number,
+				     .workers = r->workers,
 				     .version = r->version,
 				     .made = r->made,
 				     .made_before = r->made_before,

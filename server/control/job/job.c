@@ -67,7 +67,9 @@ void mst_job_fail(struct mst_job *j, int error, const char *why, uint64_t now_ns
 
 void mst_job_tell_failure(const struct mst_job *j)
 {
-	if (mst_job_goes_on_elsewhere(j))
+	if (mst_job_goes_on_elsewhere(j) && j->renews)
+		mst_info("job \"%s\": this generation is over: %s", j->o->job, j->why.text);
+	else if (mst_job_goes_on_elsewhere(j))
 		mst_error("job \"%s\" cannot go on with this server as it is: %s; workers wait "
 			  "%.3g s for other servers, or for this one, started again "
 			  "(--server-patience)",
@@ -169,6 +171,7 @@ int mst_job_init(struct mst_job *j, const struct mst_job_cfg *cfg, struct mst_re
 		.processors = cfg->processors,
 		.recording = cfg->recording,
 	};
+	mst_workforce_init(&j->workforce, &cfg->renewal, j->o->workers);
 	int rc = mst_terms_read(j->o, &j->terms, why);
 	if (rc == 0 && !mst_job_follows(j))
 		rc = prepare_checkpoints(j, why);
@@ -212,7 +215,8 @@ static struct mst_plan_cfg plan_cfg(const struct mst_job *j)
 				      .channels = j->channels,
 				      .ports = &j->ports,
 				      .cores = j->cores,
-				      .processors = j->processors };
+				      .processors = j->processors,
+				      .record_ranks = j->workforce.record_ranks };
 }
 
 void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count)

@@ -14,6 +14,7 @@
 #include "server/control/generations/generation.h"
 #include "server/control/generations/in_force.h"
 #include "server/control/generations/sets.h"
+#include "server/control/generations/workforce.h"
 #include "server/control/job/metrics.h"
 #include "server/control/job/policies.h"
 #include "server/control/job/requests.h"
@@ -60,8 +61,12 @@ struct mst_job {
 	struct mst_terms terms;
 	char saves[MST_RUN_LEN]; /* the name of this start in checkpoints; "": nothing is saved */
 	struct mst_job_generation generation; /* at the leader */
-	struct mst_job_sets sets;             /* of versions, that a worker has brought */
-	struct mst_resume resume;             /* the checkpoint that the job goes on from */
+	struct mst_job_workforce workforce;   /* at the leader: how many workers there are */
+	/* It goes on at this server, which begins anew: with another number of workers, or, as a
+	 * follower, because its leader does. */
+	bool renews;
+	struct mst_job_sets sets; /* of versions, that a worker has brought */
+	struct mst_resume resume; /* the checkpoint that the job goes on from */
 	struct mst_job_policies policies;
 	struct mst_job_in_force in_force; /* at the leader */
 	struct mst_plan plan;             /* length 0: no valid hello has come yet */
@@ -103,6 +108,7 @@ struct mst_job_cfg {
 	struct mst_frontend *front;
 	uint32_t cores, processors;
 	struct mst_recording *recording; /* if the options say so, else NULL; outlives the job */
+	struct mst_renewal renewal;      /* zeroed, or of the job in whose place this one comes */
 };
 
 /* Reads the options that are texts.
@@ -189,6 +195,12 @@ static inline double mst_job_first_samples(const struct mst_job *j)
 	return mst_resume_is_set(&j->resume) ? j->resume.kept.samples : 0;
 }
 
+/* So many ranks may be named by the records of versions that workers bring. */
+static inline uint32_t mst_job_record_ranks(const struct mst_job *j)
+{
+	return j->workforce.record_ranks > j->o->workers ? j->workforce.record_ranks
+							 : j->o->workers;
+}
 /* At the leader: the part of the vector that a server has. */
 void mst_job_part(const struct mst_job *j, uint32_t server, uint64_t *first, uint64_t *count);
 /* At the leader: fills in what a follower is told of the job, except address and token. */

@@ -46,6 +46,15 @@ void mst_sentence_refused(struct mst_reason *out, int error, const struct mst_he
 			       " workers are ranks 0 to %" PRIu32,
 			       hello->rank, o->job, o->workers, o->workers - 1);
 		break;
+	case -EIDRM:
+		mst_reason_set(
+			out, "rank %" PRId32 " is over: job \"%s\" has %" PRIu32 " worker%s now%s",
+			hello->rank, o->job, o->workers, o->workers > 1 ? "s" : "",
+			o->workers > 1 ? "" : ", rank 0");
+		if (o->workers > 1)
+			mst_reason_add(out, ", ranks 0 to %" PRIu32, o->workers - 1);
+		mst_reason_add(out, " (muster workers, or --workers of its server)");
+		break;
 	case -ESTALE:
 		mst_reason_set(
 			out,
@@ -63,6 +72,29 @@ void mst_sentence_refused(struct mst_reason *out, int error, const struct mst_he
 		break;
 	default:
 		mst_reason_set(out, "job \"%s\" is over, or about to end", o->job);
+	}
+}
+
+/* "ranks 3 to 5": from the first on, without the one at @end. */
+static void add_ranks(struct mst_reason *out, const char *before, uint32_t first, uint32_t end)
+{
+	if (end == first + 1)
+		mst_reason_add(out, "%srank %" PRIu32, before, first);
+	else
+		mst_reason_add(out, "%sranks %" PRIu32 " to %" PRIu32, before, first, end - 1);
+}
+
+void mst_sentence_renews(struct mst_reason *out, uint32_t workers,
+			 const struct mst_server_options *o)
+{
+	mst_reason_set(out, "job \"%s\" goes on with %" PRIu32 " worker%s, in place of %" PRIu32,
+		       o->job, workers, workers > 1 ? "s" : "", o->workers);
+	if (workers < o->workers) {
+		add_ranks(out, "; ", workers, o->workers);
+		mst_reason_add(out, workers + 1 < o->workers ? " are over" : " is over");
+	} else if (workers > o->workers) {
+		add_ranks(out, "; it waits for ", o->workers, workers);
+		mst_reason_add(out, ", for you to start");
 	}
 }
 

@@ -18,6 +18,9 @@ const char *mst_owner_name(enum muster_owner owner);
 /* Why the ledger refused a hello. */
 void mst_sentence_refused(struct mst_reason *out, int error, const struct mst_hello *hello,
 			  const struct mst_server_options *o);
+/* The job goes on with @workers; which ranks are over, or have to come. */
+void mst_sentence_renews(struct mst_reason *out, uint32_t workers,
+			 const struct mst_server_options *o);
 /* Why a rank may not join now, and when it may: after @wait_ns. */
 void mst_sentence_too_often(struct mst_reason *out, const struct mst_hello *hello, uint64_t wait_ns,
 			    const struct mst_server_options *o);

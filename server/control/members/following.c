@@ -479,6 +479,9 @@ static bool told_follower(struct mst_following *f, struct mst_conn *c,
 		return take_state(f, c, &msg->state, now_ns);
 	case MST_MSG_RELINK:
 		return dial(f, msg->token);
+	case MST_MSG_WORKERS: /* its leader begins anew, and this server for it */
+		f->base->job.renews = true;
+		return true;
 	default:
 		mst_warn("the leader sent a message that a follower does not know");
 		return true;

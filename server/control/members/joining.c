@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/assert.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/transport/origins.h"
 #include "server/control/generations/take_over.h"
@@ -28,17 +29,41 @@ void mst_joining_fini(struct mst_joining *j)
 
 /* ---- hellos ---- */
 
-static int check_hello(const struct mst_job *j, const struct mst_hello *h, struct mst_reason *why)
+/* Workers of an earlier generation come back within this time. */
+#define RETURN_NS (10 * MST_SECOND)
+
+static bool is_outside(const struct mst_job *j, const struct mst_hello *hello)
 {
+	return hello->rank >= 0 && (uint32_t)hello->rank >= j->o->workers;
+}
+
+/* A new worker may know the number of workers before this server begins anew with it, or before
+ * those come that bring it. */
+static bool may_be_more(const struct mst_joining *j, int32_t rank, uint64_t now_ns)
+{
+	const struct mst_job *job = &j->base->job;
+	struct mst_workforce number = mst_workforce_now(&job->workforce);
+
+	if (job->renews)
+		return (uint32_t)rank < number.workers;
+	return job->state == MST_JOB_GATHERING && job->generation.counts &&
+	       now_ns - j->hello_ns < RETURN_NS;
+}
+
+static int check_hello(const struct mst_joining *of, const struct mst_hello *h, uint64_t now_ns,
+		       struct mst_reason *why)
+{
+	const struct mst_job *j = &of->base->job;
 	const char *job = j->o->job;
 
 	if (mst_job_is_over(j)) {
 		mst_reason_set(why, "job \"%s\" is over: %s", job, j->why.text);
 		return mst_job_over_word(j);
 	}
-	if (h->rank >= 0 && (uint32_t)h->rank >= j->o->workers) {
+	/* The ledger knows more of ranks that come back. */
+	if (is_outside(j, h) && !mst_hello_returns(h)) {
 		mst_sentence_refused(why, -ERANGE, h, j->o);
-		return -EINVAL;
+		return may_be_more(of, h->rank, now_ns) ? -EBUSY : -EINVAL;
 	}
 	if (strcmp(h->job, job) != 0) {
 		mst_reason_set(why, "there is no job \"%s\" here, this server runs \"%s\"", h->job,
@@ -199,6 +224,20 @@ static void warn_lacks(struct mst_joining *j, const struct mst_hello *hello)
 		mst_server_options_saves(job->o) ? job->o->state : "any --state DIR");
 }
 
+/* Before the start a worker may know of another number of workers than this server was started
+ * with. Then all hellos wait, and are said again to the server that begins anew. */
+static bool hears_number(struct mst_job *j, const struct mst_hello *hello)
+{
+	if (j->state != MST_JOB_GATHERING || !j->generation.counts || hello->rank < 0)
+		return false;
+	mst_workforce_hear(&j->workforce, (uint32_t)hello->rank, &hello->workforce);
+	mst_workforce_names(&j->workforce, hello->returning.record_ranks);
+	if (j->plan.vector.elems != 0)
+		j->renews |= mst_job_record_ranks(j) > j->plan.server.ledger.record_ranks;
+	j->renews |= mst_workforce_now(&j->workforce).workers != j->o->workers;
+	return j->renews;
+}
+
 bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct mst_hello *hello,
 		       uint64_t now_ns)
 {
@@ -206,10 +245,14 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	enum mst_comparing next = MST_COMPARING_REFUSE;
 	struct mst_reason why;
 
-	int rc = check_hello(&j->base->job, hello, &why);
+	if (j->hello_ns == 0)
+		j->hello_ns = now_ns;
+	int rc = check_hello(j, hello, now_ns, &why);
 	if (rc == 0)
 		rc = mst_generation_check(&j->base->job.generation, hello, j->base->job.o, &why);
 	bool knows_job = rc == 0;
+	if (knows_job && hears_number(&j->base->job, hello))
+		return false;
 	if (knows_job)
 		rc = mst_comparing_hello(&j->base->job, c, hello, &why);
 	if (knows_job && rc != 0)
@@ -226,7 +269,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 	}
 	if (rc == 0)
 		rc = check_room(j, hello, &why);
-	if (rc == 0)
+	if (rc == 0 && !is_outside(&j->base->job, hello))
 		rc = check_rejoins(j, hello, now_ns, &why);
 	if (rc != 0) {
 		refuse(j, c, rc, why.text, now_ns);
@@ -255,12 +298,14 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 
 /* ---- what the ledger says ---- */
 
+/* A rank that the job has no more tries on while the generation has not begun. */
 static void refuse_by_ledger(struct mst_joining *j, struct mst_conn *c, int error, uint64_t now_ns)
 {
 	struct mst_hello hello = { .rank = (int32_t)c->who.rank };
 	struct mst_reason why;
 
-	mst_sentence_refused(&why, error, &hello, j->base->job.o);
+	mst_sentence_refused(&why, is_outside(&j->base->job, &hello) ? -EIDRM : error, &hello,
+			     j->base->job.o);
 	if (error == -ESHUTDOWN)
 		error = mst_job_over_word(&j->base->job);
 	refuse(j, c, error, why.text, now_ns);
@@ -349,6 +394,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 {
 	const struct mst_server_options *o = j->base->job.o;
 	const struct mst_plan *plan = &j->base->job.plan;
+	struct mst_workforce number = mst_workforce_now(&j->base->job.workforce);
 
 	snprintf(w->job, sizeof(w->job), "%s", o->job);
 	snprintf(w->policy, sizeof(w->policy), "%s", mst_job_policy(&j->base->job)->name);
@@ -357,6 +403,9 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->rank = p->admitted.who.rank;
 	w->incarnation = p->admitted.who.incarnation;
 	w->workers = o->workers;
+	w->workers_given = number.given;
+	w->workers_change = number.change;
+	w->record_ranks = mst_job_record_ranks(&j->base->job);
 	w->slots = plan->layout.slots;
 	w->elems = plan->vector.elems;
 	w->type = (uint32_t)plan->vector.type;

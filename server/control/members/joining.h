@@ -18,7 +18,8 @@ struct mst_joining {
 	struct mst_leading *leading;
 
 	struct mst_rejoins rejoins;
-	uint64_t first; /* the connection of the hello that has fixed the figures */
+	uint64_t hello_ns; /* when the first hello came; 0: none has */
+	uint64_t first;    /* the connection of the hello that has fixed the figures */
 };
 
 /* Return: 0 or -ENOMEM. */

@@ -155,7 +155,7 @@ int mst_start_sender_set(struct mst_start_state *s, struct mst_conn *c,
 
 	if (c->sends_state && j->state == MST_JOB_GATHERING && c->claimed.number > 0 &&
 	    c->state_received == 0)
-		wrong = mst_job_sets_take(&j->sets, piece, j->o->workers, j->o->history);
+		wrong = mst_job_sets_take(&j->sets, piece, mst_job_record_ranks(j), j->o->history);
 	return wrong != NULL ? mst_reason_fail(why, -EPROTO, "%s", wrong) : 0;
 }
 

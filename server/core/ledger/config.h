@@ -63,9 +63,10 @@ struct mst_ledger_cfg {
 	/* The job's ranks are 0 .. workers - 1, at most MST_LEDGER_WORKERS_MAX. The job starts when
 	 * all of them have started. */
 	uint32_t workers;
-	uint32_t shards;  /* how many must report a contribution full, 1 .. 64 */
-	uint32_t slots;   /* per session, 1 .. MST_SLOTS_MAX */
-	uint32_t buffers; /* version buffers besides the history and catch_up, >= 3 */
+	uint32_t record_ranks; /* that the record of the first version may name; 0: the workers */
+	uint32_t shards;       /* how many must report a contribution full, 1 .. 64 */
+	uint32_t slots;        /* per session, 1 .. MST_SLOTS_MAX */
+	uint32_t buffers;      /* version buffers besides the history and catch_up, >= 3 */
 	/* workers own: how many of the newest versions are kept; servers own: 0 */
 	uint32_t history;
 	/* workers own: how many more are kept for a worker that comes back with a state */

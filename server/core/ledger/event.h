@@ -29,6 +29,7 @@ struct mst_identity {
 /* What a worker that comes back has of an earlier generation, or of the one that runs. */
 struct mst_claimed {
 	uint64_t number;      /* of the generation of its last outcome; 0: it claims nothing */
+	uint32_t workers;     /* that this generation had; 0: not known */
 	uint64_t version;     /* of its last outcome, */
 	uint64_t made;        /* which was made by the generation of this id; 0: by none; */
 	uint64_t made_before; /* the same of the version before that; 0 also: not known */

@@ -34,6 +34,12 @@ static uint32_t decisions_max(const struct mst_ledger_cfg *cfg)
 	return cfg->workers * (cfg->slots + 16) + 64;
 }
 
+/* The first version of a generation may have been made by more ranks than there are now. */
+static uint32_t record_ranks_of(const struct mst_ledger_cfg *cfg)
+{
+	return cfg->record_ranks > cfg->workers ? cfg->record_ranks : cfg->workers;
+}
+
 /* A set has the quorum or every rank once, and more if the policy changes while a step is open. */
 uint32_t mst_ledger_entries(const struct mst_ledger_cfg *cfg)
 {
@@ -82,12 +88,13 @@ static int alloc_records(struct mst_ledger *l)
 	l->buffer = calloc(buffers, sizeof(*l->buffer));
 	l->record = calloc(buffers, sizeof(*l->record));
 	l->entry = calloc((size_t)l->entry_max * (buffers + 1), sizeof(*l->entry));
-	l->share = calloc((size_t)l->cfg.workers * buffers, sizeof(*l->share));
+	uint32_t ranks = record_ranks_of(&l->cfg);
+	l->share = calloc((size_t)ranks * buffers, sizeof(*l->share));
 	if (l->buffer == NULL || l->record == NULL || l->entry == NULL || l->share == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < buffers; i++) {
 		l->record[i].entry = l->entry + (size_t)l->entry_max * (i + 1);
-		l->record[i].share = l->share + (size_t)l->cfg.workers * i;
+		l->record[i].share = l->share + (size_t)ranks * i;
 	}
 	mst_store_init(&l->store, l->buffer, buffers, l->cfg.history > 0 ? l->cfg.history : 1);
 	mst_store_set_extra(&l->store, l->cfg.catch_up);
@@ -111,7 +118,7 @@ uint64_t mst_ledger_bytes(const struct mst_ledger_cfg *cfg)
 			mst_outliers_bytes(cfg->norm_limit, cfg->workers);
 	uint64_t record = sizeof(struct mst_store_buffer) + sizeof(struct mst_record) +
 			  entries * sizeof(struct mst_entry) +
-			  cfg->workers * sizeof(struct mst_lane_share);
+			  record_ranks_of(cfg) * sizeof(struct mst_lane_share);
 
 	return sizeof(struct mst_ledger) + cfg->workers * member + kept + buffers * record +
 	       entries * sizeof(struct mst_entry) +

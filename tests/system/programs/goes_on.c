@@ -6,9 +6,9 @@
  *	goes_on LOG [WORD]...
  *
  * It writes to LOG.RANK.N, N being the number of the process at this rank, a line for each thing
- * that happens: "began V DIGEST" at the start, "version V DIGEST" when it has applied a version,
- * "cancelled TICKET" and "late TICKET", "took V DIGEST", "error RC SENTENCE", "wrong WHAT", and at
- * last "end V DIGEST pushed N counted N cancelled N late N".
+ * that happens: "began V DIGEST" at the start, "version V DIGEST RANK..." when it has applied a
+ * version of these ranks, "cancelled TICKET" and "late TICKET", "took V DIGEST", "error RC
+ * SENTENCE", "wrong WHAT", and at last "end V DIGEST pushed N counted N cancelled N late N".
  *
  *   elems=N      the vector
  *   pace_us=US   a gradient takes so long
@@ -200,7 +200,10 @@ static int apply(const struct muster_outcome *o)
 	for (uint64_t i = 0; i < self.elems; i++)
 		self.state->parameter[i] -= 0.001f * mean[i];
 	self.state->version = o->version;
-	(void)fprintf(self.out, "version %" PRIu64 " %08" PRIx64 "\n", o->version, digest());
+	(void)fprintf(self.out, "version %" PRIu64 " %08" PRIx64, o->version, digest());
+	for (uint32_t s = 0; s < o->set_len; s++)
+		(void)fprintf(self.out, " %" PRIu32, o->set[s].rank);
+	(void)fputc('\n', self.out);
 	return 0;
 }
 

@@ -171,7 +171,7 @@ void mst_save_keep(const struct mst_ledger *l, struct mst_kept *out)
 		kept->contributions = 0;
 		keep_verdicts(l, rank, kept);
 	}
-	for (uint32_t i = 0; i < r->share_count; i++)
+	for (uint32_t i = 0; i < r->share_count && r->share[i].rank < out->ranks; i++)
 		out->rank[r->share[i].rank].contributions = r->share[i].count;
 }
 

@@ -10,7 +10,10 @@
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/life.h"
 #include "server/core/ledger/state/open_step.h"
+#include "server/core/ledger/state/resized.h"
 #include "server/core/ledger/state/returns.h"
+
+static void start_if_all_have(struct mst_ledger *l);
 
 /* Has another worker the rank? A worker that comes back takes the place of its own last session,
  * whose end has not been heard yet, and before the start that of a newcomer. */
@@ -27,7 +30,7 @@ static bool is_taken(const struct mst_ledger *l, const struct mst_ledger_event *
 	return ev->join.claimed.number == 0 || (!itself && !newcomer);
 }
 
-static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *ev, uint32_t *rank)
+static int rank_for(struct mst_ledger *l, const struct mst_ledger_event *ev, uint32_t *rank)
 {
 	int32_t wanted = ev->join.rank;
 	uint32_t buffer;
@@ -36,13 +39,13 @@ static int rank_for(const struct mst_ledger *l, const struct mst_ledger_event *e
 		return mst_finish_word(l->end_why, l->cfg.generation_id != 0) == MST_AGAIN
 			       ? MST_AGAIN
 			       : -ESHUTDOWN;
+	if (wanted >= 0 && (uint32_t)wanted >= l->cfg.workers)
+		return mst_resized_outside(l, (uint32_t)wanted, &ev->join.claimed);
 	if (l->phase == MST_PHASE_RUNNING && l->cfg.owner == MUSTER_WORKERS_OWN &&
 	    !ev->join.comes_back && !mst_returns_is_on_line(l, &ev->join.claimed) &&
 	    !mst_store_find(&l->store, l->store.first, &buffer))
 		return -ESTALE;
 	if (wanted >= 0) {
-		if ((uint32_t)wanted >= l->cfg.workers)
-			return -ERANGE;
 		*rank = (uint32_t)wanted;
 		return is_taken(l, ev) ? -EEXIST : 0;
 	}
@@ -60,6 +63,8 @@ void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev)
 		struct mst_decision *d = mst_decide(l, MST_DO_REFUSE, NULL);
 		d->join.cookie = cookie;
 		d->join.error = error;
+		if (error == MST_AGAIN)
+			start_if_all_have(l); /* it may be one of those that were waited for */
 		return;
 	}
 	struct mst_member *m = &l->member[rank];
@@ -175,9 +180,10 @@ static void tell_to_send(struct mst_ledger *l, struct mst_member *m, uint64_t ve
  * have is sent by one of them. */
 static void start_again(struct mst_ledger *l)
 {
-	if (somebody_sends(l)) /* who sends it may be the only one that needs nothing */
-		return;
 	struct mst_claimed newest = mst_returns_newest(l);
+	/* who sends it may be the only one that needs nothing */
+	if (somebody_sends(l) || !mst_resized_suffice(l, &newest))
+		return;
 	struct mst_member *donor = mst_returns_donor(l, &newest);
 	bool has = l->has_brought && mst_claimed_same(&l->brought, &newest);
 
@@ -198,7 +204,10 @@ static void start_if_all_have(struct mst_ledger *l)
 		start_again(l);
 		return;
 	}
-	if (!l->resumes && mst_returns_any(l)) /* what they had is nowhere */
+	struct mst_claimed newest = mst_returns_newest(l);
+	if (!l->resumes && newest.number > 0) /* what they had is nowhere */
+		return;
+	if (!mst_resized_suffice(l, &newest))
 		return;
 	struct mst_member *m = l->lacks_tensors ? &l->member[0] : first_that_offers(l);
 	if ((l->has_start_state && !l->lacks_tensors) ||

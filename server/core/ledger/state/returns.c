@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/core/ledger/state/returns.h"
 
+#include "server/core/ledger/state/resized.h"
+
 /* So many have to claim something before one of them can be found to be wrong. */
 #define CLAIMS_MIN 3u
 
@@ -132,12 +134,16 @@ static void begin_with_checkpoint(struct mst_ledger *l, uint64_t claimed)
 
 void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest)
 {
+	uint64_t number = mst_resized_number(l);
+
+	if (number < newest->number)
+		number = newest->number;
 	if (l->cfg.owner == MUSTER_SERVERS_OWN) {
-		begin_with_checkpoint(l, newest->number);
+		begin_with_checkpoint(l, number);
 		return;
 	}
 	l->generation = (struct mst_ledger_generation){
-		.number = newest->number + 1,
+		.number = number + 1,
 		.began = newest->version,
 		.newest = *newest,
 	};

@@ -83,6 +83,12 @@ struct mst_ledger_generation {
 	struct mst_claimed newest;
 };
 
+/* Ranks of the generation before that this one leaves out, and that have come back; resized.c. */
+struct mst_ledger_outside {
+	uint64_t ranks[MST_WORKERS_MAX / 64]; /* as a set */
+	struct mst_claimed newest; /* that they claim, by generation; number 0: nothing */
+};
+
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
 
 /* The reduce phase of the version after the last one that was applied. */
@@ -129,6 +135,7 @@ struct mst_ledger {
 	/* What has come for a later generation, or is to come. */
 	struct mst_claimed brought;
 	struct mst_ledger_generation generation;
+	struct mst_ledger_outside outside;
 	bool begins;              /* all is there that the job starts with */
 	bool resumes;             /* the job goes on from a checkpoint, */
 	struct mst_claimed saved; /* which is this; its number is 0 where workers own */

@@ -28,7 +28,11 @@ static struct mst_generation of(uint64_t number, uint64_t id, uint64_t began, ui
 
 static void join(const struct mst_generation *generation, uint32_t incarnation)
 {
-	mst_lineage_session(&lineage, generation, incarnation);
+	mst_lineage_session(&lineage, &(struct mst_welcome){ .generation = *generation,
+							     .incarnation = incarnation,
+							     .workers = 4,
+							     .record_ranks = 6,
+							     .workers_given = 4 });
 }
 
 /* The first generation, of a worker that owns. */
@@ -230,6 +234,36 @@ static void claim_is_the_last_outcome_that_the_program_was_given(void)
 	CU_ASSERT_EQUAL(wrong, 0);
 }
 
+static void claim_tells_the_number_of_workers_of_its_generation(void)
+{
+	const struct mst_generation next = of(2, X, 5, OWN, OWN);
+	const struct mst_welcome welcome = {
+		.generation = next, .incarnation = 2, .workers = 8, .record_ranks = 8
+	};
+
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 5, 50));
+	CU_ASSERT_TRUE(claims(1, 5, OWN, OWN));
+	CU_ASSERT_EQUAL(claimed.workers, 4);
+	CU_ASSERT_EQUAL(claimed.record_ranks, 6);
+	mst_lineage_session(&lineage, &welcome); /* and no outcome in it */
+	CU_ASSERT_TRUE(claims(1, 5, OWN, OWN));
+	CU_ASSERT_EQUAL(claimed.workers, 4);
+}
+
+static void newest_number_of_workers_is_remembered(void)
+{
+	const struct mst_workforce newer = { 8, 4, 3 }, older = { 6, 4, 2 }, unknown = { 0, 0, 0 };
+
+	begin();
+	CU_ASSERT_EQUAL(lineage.workforce.workers, 4);
+	mst_lineage_workforce(&lineage, &newer);
+	mst_lineage_workforce(&lineage, &older);
+	mst_lineage_workforce(&lineage, &unknown);
+	CU_ASSERT_EQUAL(lineage.workforce.workers, 8);
+	CU_ASSERT_EQUAL(lineage.workforce.change, 3);
+}
+
 static CU_TestInfo cases[] = {
 	{ "a worker without an outcome claims nothing", worker_without_an_outcome_claims_nothing },
 	{ "a job that counts no generations gives nothing to claim",
@@ -246,6 +280,9 @@ static CU_TestInfo cases[] = {
 	{ "the makers of the last versions are known", makers_of_the_last_versions_are_known },
 	{ "where servers own nothing is said of the version before",
 	  where_servers_own_nothing_is_said_of_the_version_before },
+	{ "a claim tells the number of workers of its generation",
+	  claim_tells_the_number_of_workers_of_its_generation },
+	{ "the newest number of workers is remembered", newest_number_of_workers_is_remembered },
 	{ "the claim is the last outcome that the program was given",
 	  claim_is_the_last_outcome_that_the_program_was_given },
 	CU_TEST_INFO_NULL,

@@ -105,6 +105,7 @@ static const struct mst_links_cfg *begin(void)
 	links = (struct mst_links){ .failure = &failure, .wakeup = &wakeup };
 	settings = (struct mst_settings){ .result_into = results, .elems = ELEMS };
 	welcome = (struct mst_welcome){ .workers = 1,
+					.record_ranks = 1,
 					.slots = 1,
 					.elems = ELEMS,
 					.server_count = 1,

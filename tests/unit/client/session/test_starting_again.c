@@ -91,7 +91,8 @@ static void begin(void)
 	CU_ASSERT_EQUAL_FATAL(mst_worker_init(&worker, &cfg), 0);
 	mst_worker_start(&worker);
 	mst_lineage_init(&lineage, true);
-	mst_lineage_session(&lineage, &first, 1);
+	mst_lineage_session(&lineage,
+			    &(struct mst_welcome){ .generation = first, .incarnation = 1 });
 	session = (struct mst_client_session){ .settings = &settings, .job = { .elems = ELEMS } };
 	starting = (struct mst_starting){ .session = &session,
 					  .worker = &worker,

@@ -58,14 +58,14 @@ static void set_length(const uint8_t *value, uint32_t length)
 
 #define EACH_KIND(kind)                                                                            \
 	enum mst_message_kind kind = MST_MSG_HELLO;                                                \
-	kind <= MST_MSG_IN_FORCE;                                                                  \
+	kind <= MST_MSG_WORKERS;                                                                   \
 	kind++
 
 /* ---- promises ---- */
 
 static void every_kind_comes_back(void)
 {
-	CU_ASSERT_PTR_NULL(mst_body_of(MST_MSG_IN_FORCE + 1)); /* else the tests leave one out */
+	CU_ASSERT_PTR_NULL(mst_body_of(MST_MSG_WORKERS + 1)); /* else the tests leave one out */
 	for (EACH_KIND(kind)) {
 		size_t length = encode(kind);
 		CU_ASSERT_EQUAL(mst_frame_length(frame, length, NULL), (int64_t)length);
@@ -181,7 +181,7 @@ static void another_protocol_is_named(void)
 /* A tool of a release with another number understands the status of a job. */
 static void the_status_is_of_all_protocols(void)
 {
-	for (uint32_t kind = MST_MSG_HELLO; kind <= MST_MSG_IN_FORCE; kind++) {
+	for (uint32_t kind = MST_MSG_HELLO; kind <= MST_MSG_WORKERS; kind++) {
 		bool for_all = kind == MST_MSG_ASK_STATUS || kind == MST_MSG_STATUS ||
 			       kind == MST_MSG_STATUS_RANKS || kind == MST_MSG_ERROR;
 		int64_t length = (int64_t)encode(kind);
@@ -222,7 +222,7 @@ static void an_unknown_kind_is_refused(void)
 
 	frame[6] = 0;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
-	frame[6] = MST_MSG_IN_FORCE + 1;
+	frame[6] = MST_MSG_WORKERS + 1;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
 	frame[7] = 0xff;
 	CU_ASSERT_EQUAL(decode(length), -EPROTO);
@@ -500,7 +500,7 @@ static void an_unknown_field_that_must_be_known_is_refused_and_named(void)
 	}
 	CU_ASSERT_STRING_EQUAL(
 		mst_unknown_say(&unknown).text,
-		"sent a message IN_FORCE with field 1000, which this release of muster "
+		"sent a message WORKERS with field 1000, which this release of muster "
 		"does not know and may not skip; use one release on both sides, or a "
 		"newer one here");
 	/* Rubbish of another kind names none. */
@@ -550,7 +550,7 @@ static void the_longest_messages_have_room(void)
 		MST_MSG_POLICY,    MST_MSG_REST,   MST_MSG_REPORT, MST_MSG_END_JOB,
 		MST_MSG_EVICT,     MST_MSG_GIVE,   MST_MSG_TOOK,   MST_MSG_AVERAGE,
 		MST_MSG_FORGET,    MST_MSG_FETCH,  MST_MSG_BEHIND, MST_MSG_ASK_STATUS,
-		MST_MSG_CLAIM,     MST_MSG_SET
+		MST_MSG_CLAIM,     MST_MSG_SET,    MST_MSG_WORKERS
 	};
 
 	for (size_t i = 0; i < sizeof(to_server) / sizeof(to_server[0]); i++)

@@ -27,12 +27,15 @@ static void make_hello(void)
 					      .origins = two_origins,
 					      .returning = { .run = "0123456789abcdef",
 							     .number = 3,
+							     .workers = 4,
+							     .record_ranks = 5,
 							     .version = 55,
 							     .made = 7,
 							     .made_before = 5,
 							     .samples = 7040,
 							     .incarnation = 2,
-							     .in_force = { 2, 1, "async" } } };
+							     .in_force = { 2, 1, "async" } },
+					      .workforce = { 8, 4, 2 } };
 }
 
 static void make_parts(struct mst_claim_part *parts)
@@ -99,6 +102,9 @@ static void make_welcome(void)
 		.server_patience_ns = 600000000000,
 		.history = 8,
 		.in_force = { 1, 1, "kbatchasync:4" },
+		.workers_given = 4,
+		.workers_change = 2,
+		.record_ranks = 8,
 		.verdict_count = 2,
 		.verdict = { { 7, 2, MUSTER_COUNTED, 6 }, { 8, 2, MUSTER_CANCELLED, 0 } },
 	};
@@ -207,6 +213,7 @@ static void make_appoint(void)
 		.owner = MUSTER_WORKERS_OWN,
 		.workers = 5,
 		.slots = 2,
+		.record_ranks = 8,
 		.buffers = 20,
 		.entries = 15,
 		.group = 8,
@@ -305,6 +312,8 @@ void wire_make(enum mst_message_kind kind)
 		wire_sent.change = (struct mst_policy_change){ "backup:4", 1 };
 	else if (kind == MST_MSG_REST)
 		wire_sent.rest = (struct mst_rest){ 3, 1 };
+	else if (kind == MST_MSG_WORKERS)
+		wire_sent.workforce = (struct mst_workforce){ 8, 4, UINT64_MAX };
 	else if (kind == MST_MSG_EVICT)
 		wire_sent.evicted = 3;
 	else if (kind == MST_MSG_REPORT)

@@ -131,6 +131,7 @@ static uint32_t owner_of(uint32_t kind)
 	case MST_MSG_REST:
 	case MST_MSG_EVICT:
 	case MST_MSG_END_JOB:
+	case MST_MSG_WORKERS:
 		return MST_ROLE_OPERATOR;
 	case MST_MSG_ASK_STATUS:
 		return MST_ROLES_ALL;

@@ -1,0 +1,266 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Jobs whose number of workers changes while they run: by muster workers, or by another --workers
+of the server that takes the place of one that is lost.
+
+usage: resized.py CASE --musterd MUSTERD --muster MUSTER --worker GOES_ON
+       resized.py --list
+"""
+import subprocess
+
+import numpy as np
+
+from base import cases, check, main, must, until
+from generations import Line, figures
+from server import SECONDS
+
+OVER = -43  # EIDRM
+WORDS = ["pace_us=2000", "comes_back=1"]
+
+
+class Resized(Line):
+    def __init__(self, a, workers, *options, **how):
+        super().__init__(a, "--policy", "bsp", *options, workers=workers, **how)
+        self.ranks, self.rank_of = workers, []
+        # Each of several servers has 4096 elements at least.
+        self.elems = 300 if how.get("servers", 1) == 1 else 8192
+
+    def ask(self, *words):
+        """muster workers: the exit status, and what it says."""
+        done = subprocess.run([self.a.muster, "workers", *map(str, words), self.listen],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=SECONDS, check=False)
+        return done.returncode, done.stdout
+
+    def goes_on_with(self, workers):
+        """Asks for that number, and starts ranks that are new."""
+        status, said = self.ask(workers)
+        check(f"muster workers {workers}: {said.strip()}",
+              status == 0 and f"goes on with {workers} worker" in said)
+        self.has(workers)
+
+    def has(self, workers):
+        for rank in range(self.ranks, workers):
+            self.join(rank, *WORDS)
+        before, self.ranks = self.ranks, workers
+        for rank in range(workers, before):
+            self.is_told(rank)
+
+    def is_told(self, rank):
+        """It is over for this rank, in words."""
+        worker = [w for w, r in zip(self.worker, self.rank_of) if r == rank][-1]
+        status, said = worker.end(SECONDS)
+        last = " ".join(sum(self.lines(rank, "error")[-1:], []))
+        check(f"rank {rank} ends with {status}: {last}",
+              status == 3 and last.startswith(f"error {OVER} ") and
+              f"rank {rank} is over: " in last and f"has {self.ranks} worker" in last)
+
+    def join(self, rank, *words):
+        self.rank_of.append(rank)
+        return super().join(rank, f"elems={self.elems}", *words)
+
+    def is_at(self, more):
+        """All ranks have made so many versions since."""
+        goal = max(self.newest(rank) for rank in range(self.ranks)) + more
+        for rank in range(self.ranks):
+            self.reaches(goal, rank)
+
+    def sets(self):
+        """By version, what each rank says: its digest and the ranks in it."""
+        found = {}
+        for rank in range(16):
+            for words in self.lines(rank, "version"):
+                found.setdefault(int(words[1]), set()).add((words[2], tuple(map(int, words[3:]))))
+        return found
+
+
+def crc32c_table():
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = byte >> 1 ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+TABLE = crc32c_table()
+
+
+def digest(parameter):
+    crc = 0xFFFFFFFF
+    for byte in parameter.tobytes():
+        crc = crc >> 8 ^ TABLE[(crc ^ byte) & 0xFF]
+    return f"{crc ^ 0xFFFFFFFF:08x}"
+
+
+def step(parameter, version, ranks):
+    """What goes_on.c pushes and applies, computed here."""
+    bits, i = parameter.view(np.uint32) % 13, np.arange(len(parameter), dtype=np.uint64)
+    total = sum(((version * 31 + rank * 7 + i + bits) % 1000).astype(np.float32) for rank in ranks)
+    return parameter - np.float32(0.001) * (total / np.float32(len(ranks)))
+
+
+def are_exact(job, numbers):
+    """Each version is the mean of all ranks that there were, and every rank has its bits.
+    @numbers: of workers, in the order in which the job had them."""
+    parameter, had, sets = np.zeros(job.elems, np.float32), [], job.sets()
+    for version in range(max(sets)):
+        told = sets[version + 1]
+        must(len(told) == 1, f"version {version + 1} differs: {told}")
+        (said, ranks), = told
+        must(ranks == tuple(range(len(ranks))), f"version {version + 1} is of {ranks}")
+        if not had or had[-1] != len(ranks):
+            had.append(len(ranks))
+        parameter = step(parameter, version, ranks)
+        must(digest(parameter) == said, f"version {version + 1} of {ranks} is not their mean")
+    check(f"{len(sets)} versions are exact, of {had} ranks", had == numbers)
+
+
+def ends(job):
+    """The job ends well, and each rank that is left has one verdict of each contribution."""
+    status, said = job.ask_finish()
+    check(f"it is finished: {said.strip()[-200:]}", status == 0)
+    for rank in range(job.ranks):
+        worker = [w for w, r in zip(job.worker, job.rank_of) if r == rank][-1]
+        must(worker.end(SECONDS)[0] == 0, job.said())
+        bad = job.lines(rank, "wrong") + job.lines(rank, "error")
+        must(not bad, f"rank {rank}:", *bad)
+        told = figures(job.lines(rank, "end")[0])
+        must(told["pushed"] == told["counted"] + told["cancelled"] + told["late"], told)
+    job.is_over()
+
+
+def finish(job):
+    done = subprocess.run([job.a.muster, "finish", job.listen], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          timeout=SECONDS, check=False)
+    return done.returncode, done.stdout
+
+
+Resized.ask_finish = finish
+
+
+def four_grow_to_eight_and_shrink_to_three(a):
+    with Resized(a, 4) as job:
+        job.join_all(*WORDS, workers=4)
+        job.is_at(10)
+        job.goes_on_with(8)
+        job.is_at(10)
+        job.goes_on_with(3)
+        job.is_at(10)
+        ends(job)
+        are_exact(job, [4, 8, 3])
+
+
+def in_place_of_a_lost_server(job, workers):
+    """The server is killed, and the next one has this number in its command line."""
+    job.server.kill()
+    job.options[1] = str(workers)
+    job.lead()
+    job.has(workers)
+
+
+def another_command_line(a):
+    with Resized(a, 3) as job:
+        job.join_all(*WORDS, workers=3)
+        job.is_at(5)
+        in_place_of_a_lost_server(job, 5)
+        job.is_at(5)
+        job.kill_server()
+        job.is_at(5)
+        in_place_of_a_lost_server(job, 2)
+        job.is_at(5)
+        ends(job)
+        are_exact(job, [3, 5, 2])
+
+
+def old_command_line_goes_on_with_the_number_in_force(a):
+    with Resized(a, 3) as job:
+        job.join_all(*WORDS, workers=3)
+        job.is_at(5)
+        job.goes_on_with(5)
+        for _ in range(2):
+            job.is_at(5)
+            job.kill_server()  # which says --workers 3
+        job.is_at(5)
+        job.goes_on_with(2)
+        job.is_at(5)
+        job.kill_server()
+        job.is_at(5)
+        ends(job)
+        are_exact(job, [3, 5, 2])
+
+
+def server_is_killed_while_new_ranks_are_awaited(a):
+    with Resized(a, 3) as job:
+        job.join_all(*WORDS, workers=3)
+        job.is_at(5)
+        check("it is asked for", job.ask(4)[0] == 0)
+        must(until(lambda: "goes on with 4 workers" in job.server.said(), SECONDS), job.said())
+        job.kill_server()
+        job.has(4)
+        job.is_at(5)
+        ends(job)
+        are_exact(job, [3, 4])
+
+
+def two_servers_begin_anew(a):
+    with Resized(a, 2, servers=2) as job:
+        job.join_all(*WORDS, workers=2)
+        job.is_at(5)
+        job.goes_on_with(4)
+        job.is_at(5)
+        job.goes_on_with(3)
+        job.is_at(5)
+        check("both servers are the same processes",
+              all(s.process.poll() is None for s in (job.server, *job.follower)))
+        ends(job)
+        are_exact(job, [2, 4, 3])
+
+
+def over_tcp(a):
+    with Resized(a, 2, transport="tcp") as job:
+        job.join_all(*WORDS, workers=2)
+        job.is_at(5)
+        job.goes_on_with(3)
+        job.is_at(5)
+        job.goes_on_with(1)
+        job.is_at(5)
+        ends(job)
+        are_exact(job, [2, 3, 1])
+
+
+def nothing_else_is_taken(a):
+    with Resized(a, 3, "--policy", "ksync:2", "--min-workers", "2") as job:
+        job.join_all(*WORDS, workers=3)
+        job.is_at(3)
+        for number, status, *words in (
+                ("0", 2, "from 1 to 4096"), ("4097", 2, "from 1 to 4096"), ("-1", 2, "option -1"),
+                ("many", 2, "number"), ("3", 0, "has 3 workers already"),
+                ("1", 1, "cannot go on with 1 workers", "--min-workers 2")):
+            done, said = job.ask(number)
+            check(f"muster workers {number} ends with {done}: {said.strip()}",
+                  done == status and all(word in said for word in words))
+        check("the job has noticed nothing", job.newest(0) >= 3 and
+              "generation is over" not in job.server.said())
+    with Resized(a, 3, "--policy", "ksync:3", "--min-workers", "1") as job:
+        job.join_all(*WORDS, workers=3)
+        job.is_at(3)
+        done, said = job.ask(2)
+        check(f"a quorum that is too large: {said.strip()}",
+              done == 1 and "cannot go on with 2 workers" in said and "ksync:3" in said)
+    with Resized(a, 3, patience=None) as job:
+        job.join_all(*WORDS, workers=3)
+        job.is_at(3)
+        done, said = job.ask(4)
+        check(f"without patience: {said.strip()}", done == 1 and "--server-patience" in said)
+
+
+CASES = cases(four_grow_to_eight_and_shrink_to_three, another_command_line,
+              old_command_line_goes_on_with_the_number_in_force,
+              server_is_killed_while_new_ranks_are_awaited, two_servers_begin_anew, over_tcp,
+              nothing_else_is_taken)
+if __name__ == "__main__":
+    main(CASES, "musterd", "muster", "worker",
+         paths=("four_grow_to_eight_and_shrink_to_three", "two_servers_begin_anew",
+                "nothing_else_is_taken"))
