@@ -159,6 +159,7 @@ static void take_record(struct mst_held *held, const struct mst_lane_record *r)
 {
 	held->weight = r->weight;
 	held->samples = r->samples;
+	held->workers = r->workers;
 	held->lr_scale = r->lr_scale;
 	held->share_count = r->share_count;
 	held->taken = held->earlier = false;
@@ -284,7 +285,7 @@ int mst_worker_took(struct mst_worker *w, uint64_t version)
 	w->held.where = MST_WHERE_NOWHERE;
 	w->held.taken = true;
 	w->held.earlier = w->returned = false;
-	w->held.share_count = 0;
+	w->held.share_count = w->held.workers = 0;
 	w->held.weight = w->held.samples = 0;
 	w->given = version;
 	if (version > w->held.newest)

@@ -90,6 +90,7 @@ static void give_version(struct mst_worker *w, struct muster_outcome *out)
 	out->set = w->held.share;
 	out->set_len = w->held.share_count;
 	out->weight = w->held.weight;
+	out->workers = w->held.workers;
 	out->orders = (struct muster_orders){
 		.lr_scale = w->held.lr_scale,
 		.alpha = w->held.pace.alpha,

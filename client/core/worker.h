@@ -74,6 +74,7 @@ struct mst_held {
 	bool until_asked; /* contributions grow until they are asked for */
 	bool by_micro;    /* every micro-batch is a contribution */
 	struct mst_pace pace;
+	uint32_t workers; /* of the job when it was made; 0: not known */
 	uint32_t share_count;
 	struct muster_share *share; /* in the ring of sets */
 	bool taken; /* it came with the state of another worker: there is no record of it */

@@ -203,7 +203,8 @@ struct mst_lane_record {
 	uint32_t size;     /* MST_RECORD_SIZE */
 	uint32_t by_micro; /* not 0: every micro-batch is a contribution */
 	double samples;    /* in all versions up to this one */
-	uint8_t reserved[24];
+	uint32_t workers;  /* of the job when it was made; 0: not known */
+	uint8_t reserved[20];
 	struct mst_lane_share share[];
 };
 #define MST_RECORD_SIZE ((uint32_t)offsetof(struct mst_lane_record, reserved))

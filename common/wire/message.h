@@ -306,6 +306,7 @@ struct mst_set_piece {
 	uint64_t made; /* by the generation of this id; 0: by none */
 	double weight, lr_scale;
 	uint32_t window;       /* of the rule that it was made under */
+	uint32_t workers;      /* of the job when it was made; 0: not known */
 	uint32_t first, total; /* which of the shares these are, of so many */
 	uint32_t count;
 	struct mst_lane_share share[MST_SET_SHARES];

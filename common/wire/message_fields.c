@@ -327,6 +327,7 @@ static const struct mst_field set_fields[] = {
 	FIELD(6, U32, mst_set_piece, first),
 	FIELD(7, U32, mst_set_piece, total),
 	ROWS(8, mst_set_piece, count, MST_SET_SHARES, share_rows),
+	OPTIONAL(9, ENUM, mst_set_piece, workers, MST_WORKERS_MAX + 1),
 };
 static const struct mst_field counted_row_fields[] = {
 	FIELD(1, U64, mst_counted_row, version),

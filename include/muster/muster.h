@@ -25,10 +25,10 @@
  * nothing: where they are used instead of fork(), the child must not touch the handle.
  *
  * Errors that several calls share:
- *   -ENOTCONN   this session has ended: the worker was evicted, or a server is gone or has been
- *               silent for longer than musterd --server-lease, and no other has taken its place
- *               (--server-patience); open a new handle. What was applied since the last call that
- *               succeeded is void.
+ *   -ENOTCONN   this session has ended: the worker was evicted, or a server is gone or was silent
+ *               for longer than --server-lease, and no other has taken its place in time; open a
+ *               new handle. What was applied since the last call that succeeded is void.
+ *   -EIDRM      the job goes on with fewer workers, and this rank is over (muster workers N).
  *   -EHOSTDOWN  the job has failed; the sentence says why: too few live workers, and who is
  *               missing; or a version would not have been finite, and whose gradient made it so.
  *   -ESTALE     workers own: this worker lacks versions that the servers no longer keep. With
@@ -259,6 +259,7 @@ struct muster_outcome {
 	 * this worker are void, with all that was counted in them, because the servers go on from a
 	 * checkpoint. `version` may be lower than before. No verdict is told twice. */
 	uint64_t withdrawn;
+	uint32_t workers; /* of the job when `version` was made (muster workers N); 0: not known */
 };
 /* clang-format off */
 #define MUSTER_OUTCOME { .size = sizeof(struct muster_outcome) }
@@ -277,7 +278,7 @@ struct muster_push_verdict {
 	uint64_t counted_in; /* 0 unless counted */
 };
 
-/* The job as this worker joined it. */
+/* The job as this worker joined it, anew in each generation. */
 struct muster_job {
 	size_t size;
 	const char *name;

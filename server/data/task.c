@@ -256,6 +256,7 @@ static size_t record_encode(const struct mst_task *task, struct mst_lane_record 
 	if (nothing)
 		return sizeof(*out);
 	out->weight = r->samples;
+	out->workers = r->workers;
 	out->lr_scale = r->lr_scale;
 	out->share_count = r->share_count;
 	memcpy(out->share, r->share, r->share_count * sizeof(*r->share));

@@ -103,12 +103,47 @@ def with_ranks(found):
     return {int(k) if k.isdigit() else k: v for k, v in found.items()}
 
 
+def dealt_anew(sampler_of, numbers, draw):
+    """The number of workers changes, and rank 0 hears of the last version before that when it knows
+    the new number already. Each sample counts once, or is still to come."""
+    samplers, counted = [sampler_of()], Counter()
+    samplers[0].join(0, 1)
+    for workers in numbers:
+        before = len(samplers)
+        inside = [types.SimpleNamespace(rank=rank, weight=1)
+                  for rank in sorted(draw.sample(range(before), draw.randint(1, before)))]
+        for share in inside:
+            counted.update(samplers[share.rank].batch())
+        for rank, sampler in enumerate(samplers):
+            if rank == 0:
+                sampler.deal(workers)
+            sampler.version(inside, before)
+            sampler.deal(workers)
+        place = samplers[-1].state_dict()
+        samplers[0].batch()  # which looks further ahead
+        must(samplers[0].state_dict() == place, "rank 0 has another place:", workers)
+        samplers += [sampler_of() for _ in range(before, workers)]
+        for rank, sampler in enumerate(samplers[before:], before):
+            sampler.join(rank, workers)
+            sampler.load_state_dict(place)
+        del samplers[workers:]
+        for _ in range(20):
+            counted.update(told(samplers, draw)[0])
+        places = [sampler.state_dict() for sampler in samplers]
+        must(all(place == places[0] for place in places), "the samplers of ranks differ")
+    every = Counter((e, i) for e in range(places[0]["epoch"]) for i in range(samplers[0].length))
+    must(counted + Counter(map(tuple, places[0]["queue"])) == every,
+         f"of {numbers} workers not all samples have counted once")
+
+
 def queue(a):
     """Samplers alone: whoever is late, every sample of each epoch counts once, or is dropped once
     if that is wanted, or is still to come."""
     prepare(a)
     import muster.torch
     draw, late_in_all = random.Random(7), 0
+    for numbers in ((4, 8, 3), (1, 2, 1, 5), (7, 6, 7)):
+        dealt_anew(lambda: muster.torch.Sampler(37, 3, seed=2, on_late="again"), numbers, draw)
     for on_late in ("again", "drop"):
         for workers, length, batch in ((1, 5, 2), (2, 7, 3), (3, 50, 4), (4, 9, 4), (5, 40, 1)):
             counted, late, place = drawn(lambda: muster.torch.Sampler(

@@ -15,6 +15,7 @@ import random
 import re
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +26,7 @@ from base import CALM, HANG_S, HERE, Child, check, main, must, until
 import torch_data
 from server import SECONDS, Server
 from torch_case import PACKAGE, Ranks, prepare, together
-from torch_training import BATCH, SAMPLES, Training, network, newest
+from torch_training import BATCH, SAMPLES, Training, network, newest, reaches
 
 RANKS, KILLS, MOST = 3, 25, 6
 PATIENT = ("--server-patience", "120s", "--history", "64")
@@ -40,14 +41,22 @@ class Account(Training):
         self.account = open(self.ranks.path(f"account.{self.rank}"), "a", buffering=1)
         super().joins()
 
+    def writes(self, samples, verdict):
+        json.dump([samples, verdict], self.account)
+        self.account.write("\n")
+
     def step(self):
+        import muster
         samples = self.sampler.batch()
         step = self.sync.step
 
         def accounted(**how):
-            done = step(**how)
-            json.dump([samples, done.verdict.name], self.account)
-            self.account.write("\n")
+            try:
+                done = step(**how)
+            except muster.LeftOut:
+                self.writes(samples, "OVER")
+                raise
+            self.writes(samples, done.verdict.name)
             return done
 
         self.sync.step = accounted
@@ -110,16 +119,18 @@ def same_bits(ranks):
 
 def accounted(ranks, place):
     """What has counted, and how many contributions there were of each verdict."""
-    counted, verdicts = Counter(), Counter()
+    counted, over, verdicts = Counter(), Counter(), Counter()
     for path in glob.glob(ranks.path("account.*")):
         with open(path) as f:
             for samples, verdict in map(json.loads, f):
                 verdicts[verdict] += 1
                 if verdict == "COUNTED":
                     counted.update(map(tuple, samples))
+                if verdict == "OVER":  # that rank has not heard whether it was counted
+                    over.update(map(tuple, samples))
     left = Counter(map(tuple, place["queue"]))
     every = Counter((epoch, i) for epoch in range(place["epoch"]) for i in range(SAMPLES))
-    must(counted + left == every, "these have not counted once:",
+    must(counted + left <= every <= counted + left + over, "these have not counted once:",
          (counted + left - every) + (every - counted - left))
     return verdicts
 
@@ -149,6 +160,54 @@ def sync_under_bsp(a):
 def sync_under_a_quorum(a):
     """There the ranks that take part in a version differ, and one that is late takes several."""
     killed_25_times(a, "backup:2", "again")
+
+
+# ---- another number of workers ----
+
+def works_while_it_may(rank, ranks):
+    """The place of its sampler at the end; None: the job has gone on without this rank."""
+    import muster
+    rank_is = Account(rank, ranks)
+    try:
+        return rank_is.run()
+    except muster.LeftOut as e:
+        must(f"rank {rank} is over" in str(e), e)
+        return None
+
+
+def goes_on_with(ranks, workers):
+    """Asks for that number, once all have made some versions; starts those that are new, and waits
+    for those that are over."""
+    before = len(ranks.pids)
+    for rank in range(before):
+        reaches(ranks, rank, newest(ranks, 0) + 4)
+    done = subprocess.run([ranks.a.muster, "workers", str(workers), ranks.listen],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, timeout=HANG_S, check=False)
+    check(done.stdout.strip(), done.returncode == 0)
+    for rank in range(before, workers):
+        ranks.pids.append(ranks.fork(rank, works_while_it_may))
+    for rank in range(workers, before):
+        must(ranks.end(rank) is None, f"rank {rank} has not been told that it is over")
+    del ranks.pids[workers:]
+
+
+def dealt_to_others(a):
+    """Ranks are 2, then 3, then 1: each sample of an epoch has counted once all the same."""
+    prepare(a)
+    with Lives(a, 2, works_while_it_may, "--policy", "bsp", "--catch-up", "4096",
+               on_late="again") as ranks:
+        for workers in (3, 1):
+            goes_on_with(ranks, workers)
+        reaches(ranks, 0, newest(ranks, 0) + 4)
+        ranks.tell("enough")
+        places = ranks.ends()
+        told, last = same_bits(ranks)
+        verdicts = accounted(ranks, places[0])
+        print(f"{told} checksums of {last} versions are alike, and of {places[0]['epoch']} epochs "
+              f"each sample has counted once, or is still to come: {dict(verdicts)}")
+        check("all three ranks have counted", len(places[0]["counted"]) == 3)
+        check("the server ends well", ranks.server.end(SECONDS)[0] == 0)
 
 
 # ---- servers own ----
@@ -275,6 +334,7 @@ def under_muster_run(a):
 
 
 CASES, BY_HAND = together(bsp=(sync_under_bsp,), quorum=(sync_under_a_quorum,),
+                          resized=(dealt_to_others,),
                           served=(served_from_checkpoints, missed_after_versions_went_down),
                           muster_run=(under_muster_run,))
 main(CASES, "musterd", "library", "muster", unlisted=BY_HAND)

@@ -15,9 +15,10 @@ jobs whose servers have the optimiser."""
 from ._library import VERSION as __version__
 from ._records import Agreement, Difference, Hint, Job, Outcome, Part, Region, Share, Verdict
 from .view import View
-from .worker import (Busy, Error, Forked, Interrupted, InvalidArgument, JobFailed, NotFinite,
-                     SessionLost, Stale, Timeout, Worker)
+from .worker import (Busy, Error, Forked, Interrupted, InvalidArgument, JobFailed, LeftOut,
+                     NotFinite, SessionLost, Stale, Timeout, Worker)
 
 __all__ = ["Agreement", "Busy", "Difference", "Error", "Forked", "Hint", "Interrupted",
-           "InvalidArgument", "Job", "JobFailed", "NotFinite", "Outcome", "Part", "Region",
-           "SessionLost", "Share", "Stale", "Timeout", "Verdict", "View", "Worker", "__version__"]
+           "InvalidArgument", "Job", "JobFailed", "LeftOut", "NotFinite", "Outcome", "Part",
+           "Region", "SessionLost", "Share", "Stale", "Timeout", "Verdict", "View", "Worker",
+           "__version__"]

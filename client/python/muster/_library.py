@@ -44,7 +44,8 @@ class Outcome(c.Structure):
                 ("counted_in", c.c_uint64), ("version", c.c_uint64), ("fresh", c.c_bool),
                 ("finished", c.c_bool), ("result", c.c_void_p), ("set", c.POINTER(Share)),
                 ("set_len", c.c_uint32), ("weight", c.c_double), ("orders", Orders),
-                ("newest", c.c_uint64), ("generation", c.c_uint64), ("withdrawn", c.c_uint64)]
+                ("newest", c.c_uint64), ("generation", c.c_uint64), ("withdrawn", c.c_uint64),
+                ("workers", c.c_uint32)]
 
 
 class Taken(c.Structure):

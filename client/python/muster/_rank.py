@@ -20,7 +20,8 @@ from ._layout import Layout
 from ._over import Over
 from ._records import Hint, Outcome, Share, Verdict
 from ._sampler import Sampler
-from .worker import Busy, InvalidArgument, JobFailed, NotFinite, SessionLost, Timeout, Worker
+from .worker import (Busy, InvalidArgument, JobFailed, LeftOut, NotFinite, SessionLost, Timeout,
+                     Worker)
 
 WIRE = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
 # Where others make versions as fast as this rank applies them, a step returns when it has applied
@@ -542,10 +543,10 @@ class Rank:
         samples = _samples(samples)
         try:
             return self._steps(samples, part)
-        except (SessionLost, JobFailed) as e:
+        except (SessionLost, JobFailed, LeftOut) as e:
             self._why_closed = str(e) + self._given_up_so_far()
             e.args = (e.errno, self._why_closed)
-            if isinstance(e, JobFailed):
+            if isinstance(e, (JobFailed, LeftOut)):
                 self._goes_on = ""
             self._leave()
             raise

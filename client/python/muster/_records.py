@@ -84,6 +84,8 @@ class Outcome:
     generation: int
     # So many of the last versions are void, for the servers have gone on from a checkpoint.
     withdrawn: int
+    # Of the job when the version was made; 0: not known. Now there are Worker.job.workers.
+    workers: int
     more: bool  # another outcome is ready: wait() again at once
 
 

@@ -41,6 +41,8 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
     on_late="drop": done as well, of several batches for one step the first.
     That holds where a version has gradients that were computed on the version before: bsp, backup,
     ksync, deadline. DataLoader(num_workers=0) only: a batch depends on the version before it.
+    Where the job goes on with another number of workers (muster workers N), the queue is dealt to
+    them from the next version on.
     Ranks whose samplers differ are refused when they join. Its place is part of what a rank that
     comes back takes, and of what Sync.save() writes.
 
@@ -93,6 +95,13 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
         self.rank, self.workers, self._joined = rank, workers, True
         self._begin()
 
+    def deal(self, workers: int) -> None:
+        """The job has so many workers now. What comes next is dealt to them."""
+        if workers != self.workers:
+            self.workers = workers
+            self._in_place.clear()
+            self._tried.clear()
+
     def _begin(self) -> None:
         """There is another version: nothing is known of the batches that come next."""
         self._progress, self._row, self._given_up_here = _Progress.SETTLED, 0, 0
@@ -107,14 +116,14 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
         drawn = torch.randperm(self.length, generator=order, device="cpu").tolist()
         return [(epoch, i) for i in drawn]
 
-    def _fill(self, batches: int = 1) -> None:
+    def _fill(self, batches: int, workers: int) -> None:
         """Enough of the queue for so many batches of each rank."""
-        while len(self._queue) < batches * self.workers * self.batch_size:
+        while len(self._queue) < batches * workers * self.batch_size:
             self._queue += self._permutation(self._epoch)
             self._epoch += 1
 
-    def _part(self, rank: int, row: int = 0) -> slice:
-        at = (row * self.workers + (rank + self._turn) % self.workers) * self.batch_size
+    def _part(self, rank: int, row: int, workers: int) -> slice:
+        at = (row * workers + (rank + self._turn) % workers) * self.batch_size
         return slice(at, at + self.batch_size)
 
     def batch(self) -> List[Sample]:
@@ -126,8 +135,9 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
         one batch for each, is not kept, so that the state is the same in all."""
         if row in self._in_place:
             return self._in_place[row]
-        self._fill()
-        part, ahead, epoch = self._part(self.rank, row), self._queue, self._epoch
+        self._fill(1, self.workers)
+        part, ahead = self._part(self.rank, row, self.workers), self._queue
+        epoch = self._epoch
         while len(ahead) < part.stop:
             ahead = ahead + self._permutation(epoch)
             epoch += 1
@@ -138,22 +148,24 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
             return self.accumulate
         return max(1, math.ceil(getattr(share, "weight", 0) / self.batch_size))
 
-    def version(self, shares: Iterable[Share]) -> None:
-        """A version has come. Sync calls it for each, in order."""
+    def version(self, shares: Iterable[Share], workers: int = 0) -> None:
+        """A version has come. Sync calls it for each, in order. workers: that the job had when it
+        was made; 0: as now."""
+        workers = workers or self.workers
         inside = {share.rank: self._batches_of(share) for share in shares}
         rows = max(inside.values(), default=1)
         late_rows = self.accumulate or 1  # that a rank which is not in it has had at least
-        self._fill(rows)
+        self._fill(rows, workers)
         left: List[Sample] = []
         for row in range(rows):
-            for position in range(self.workers):
-                rank = (position - self._turn) % self.workers
-                part = self._queue[self._part(rank, row)]
+            for position in range(workers):
+                rank = (position - self._turn) % workers
+                part = self._queue[self._part(rank, row, workers)]
                 if row < inside.get(rank, 0):
                     self.counted[rank] = self.counted.get(rank, 0) + len(part)
                 elif self.on_late == "again" or rank in inside or row >= late_rows:
                     left += part
-        self._queue = left + self._queue[rows * self.workers * self.batch_size:]
+        self._queue = left + self._queue[rows * workers * self.batch_size:]
         self._turn += 1
         self._begin()
 
@@ -286,10 +298,13 @@ class Sampler(torch.utils.data.Sampler[List[int]]):
 
     def state_dict(self) -> Dict[str, Any]:
         """The same in all ranks that have the same version, also where one has drawn its next batch
-        already."""
-        self._fill()
-        return {"sampler": repr(self), "epoch": self._epoch, "turn": self._turn,
-                "queue": list(self._queue), "counted": dict(self.counted)}
+        already, for another number of workers."""
+        epoch, queue = self._epoch, list(self._queue)
+        while len(queue) >= self.length and queue[-self.length:] == self._permutation(epoch - 1):
+            epoch -= 1  # nothing of it is taken yet
+            del queue[-self.length:]
+        return {"sampler": repr(self), "epoch": epoch, "turn": self._turn, "queue": queue,
+                "counted": dict(self.counted)}
 
     def check_state(self, state: Any) -> None:
         """ValueError, in words: it is not a state of such a sampler."""

@@ -341,7 +341,7 @@ class Sync(Rank):
                 if self._scales:
                     self._watch.scale = out.lr_scale
                 if self._sampler is not None:
-                    self._sampler.version(out.set)
+                    self._sampler.version(out.set, out.workers)
                 with self._watch.applies():
                     self._apply()
                 self._watch.look()
@@ -354,6 +354,8 @@ class Sync(Rank):
             if self._unseen is not None:  # here a warning that is an error tears no version
                 seen, self._unseen = self._unseen, None
                 seen()
+        if self._sampler is not None:
+            self._sampler.deal(self.workers)
         self._offer_state()
         found = self._worker.difference()
         if found is not None:
@@ -453,6 +455,7 @@ class Sync(Rank):
         with self._becomes(version):
             if self._sampler is not None:
                 self._sampler.load_state_dict(read["sampler"])
+                self._sampler.deal(self.workers)
             own = self._watch.own()
             self._set(read["state"])
             self._watch.keep(own)

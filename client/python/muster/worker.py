@@ -68,13 +68,19 @@ class Stale(Error):
     comes_back the session goes on: take_state()."""
 
 
+class LeftOut(Error):
+    """The job goes on with fewer workers, as an operator has asked for, and this rank is none of
+    them (EIDRM)."""
+
+
 class Forked(Error):
     """Another process made this Worker, and this one is a child that it forked (ECHILD)."""
 
 
 _ERRORS = {errno.EINVAL: InvalidArgument, errno.EDOM: NotFinite, errno.ETIMEDOUT: Timeout,
            errno.EINTR: Interrupted, errno.EAGAIN: Busy, errno.ENOTCONN: SessionLost,
-           errno.EHOSTDOWN: JobFailed, errno.ESTALE: Stale, errno.ECHILD: Forked}
+           errno.EHOSTDOWN: JobFailed, errno.ESTALE: Stale, errno.EIDRM: LeftOut,
+           errno.ECHILD: Forked}
 
 
 def _error(code: int, sentence: str) -> Error:
@@ -199,6 +205,7 @@ class Worker:
             start_version=_arguments.whole("start_version", start_version, 0, _U64))
         self._pid, self._lock, self._woken = os.getpid(), threading.Lock(), False
         self._finished = False  # an outcome has said so
+        self._generation = 0  # of the last outcome
         self._abandoned = 0
         self._results: Lease = Lease()
         self._gradients: Lease = Lease()
@@ -215,12 +222,16 @@ class Worker:
             raise
 
     def _learn(self, wait_timeout: Optional[float]) -> None:
+        self._look_at_job()
+        self._wait_seconds = (self.job.patience + self.job.lease if wait_timeout is None
+                              else wait_timeout)
+
+    def _look_at_job(self) -> None:
+        """Another generation may have another number of workers."""
         known = lib.muster_job(self._handle).contents
         self.job = Job(known.name.decode(), known.policy.decode(), known.rank, known.incarnation,
                        known.workers, known.slots, known.elems, known.lease_ms / 1000,
                        known.patience_ms / 1000, known.first_version, known.first_samples)
-        self._wait_seconds = (self.job.patience + self.job.lease if wait_timeout is None
-                              else wait_timeout)
 
     def __enter__(self) -> "Worker":
         return self
@@ -509,6 +520,7 @@ class Worker:
             self._again(self._by_another(lambda h: answer.ask(lib.muster_take_state, h)))
         taken = answer.out.version, c.string_at(answer.out.state, answer.out.bytes)
         self._answer = None
+        self._look_at_job()
         return taken
 
     def agree(self, parts: Sequence[Part], give: Callable[[], Any], version: int = 0) -> Agreement:
@@ -673,8 +685,11 @@ class Worker:
                        out.finished, result, shares, out.weight, orders.lr_scale,
                        orders.local_steps, orders.alpha, orders.push_every, orders.fetch_every,
                        orders.by_micro, out.newest, out.generation, out.withdrawn,
-                       more and answer.codes[0] > 0)
+                       out.workers, more and answer.codes[0] > 0)
         self._answer, self._finished = None, told.finished
+        if told.generation != self._generation:
+            self._look_at_job()
+            self._generation = told.generation
         policy = lib.muster_job(self._handle).contents.policy.decode()
         if policy != self.job.policy:
             self.job = replace(self.job, policy=policy)

@@ -47,6 +47,7 @@ static const char *begin(struct mst_job_sets *s, const struct mst_set_piece *pie
 	s->came = 0;
 	s->newest = (struct mst_brought){ .samples = piece->weight,
 					  .lr_scale = piece->lr_scale,
+					  .workers = piece->workers,
 					  .share_count = piece->total,
 					  .share = s->share };
 	return NULL;

@@ -223,8 +223,9 @@ struct mst_entry {
 /* Everything a version was made of (PROTOCOL 5). */
 struct mst_record {
 	uint64_t version;
-	double samples; /* samples of all contributions */
-	double total;   /* the same in all versions up to this one */
+	double samples;   /* samples of all contributions */
+	double total;     /* the same in all versions up to this one */
+	uint32_t workers; /* of the job when it was made; 0: not known */
 	double loss; /* mean over the samples of the contributions that gave one; NaN: none did */
 	double loss_samples;         /* these samples */
 	struct mst_lr_scale_of rate; /* what lr_scale is computed from */

@@ -57,6 +57,7 @@ struct mst_brought {
 	bool bare;      /* without the bytes of the version */
 	double samples; /* of its contributions */
 	double lr_scale;
+	uint32_t workers; /* of the job when it was made; 0: not known */
 	uint32_t share_count;
 	const struct mst_lane_share *share; /* by rank; lent until the event has been handled */
 };

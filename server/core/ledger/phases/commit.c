@@ -40,6 +40,7 @@ static double record_shares(const struct mst_ledger *l, struct mst_record *r)
 static void record_fill(const struct mst_ledger *l, struct mst_record *r, uint64_t version)
 {
 	r->version = version;
+	r->workers = l->cfg.workers;
 	r->entry_count = l->entry_count;
 	memcpy(r->entry, l->entry, l->entry_count * sizeof(*l->entry));
 	r->divisor = mst_divisor(&l->rule, record_shares(l, r));

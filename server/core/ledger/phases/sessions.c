@@ -104,6 +104,7 @@ static void begin_record(struct mst_record *r)
 {
 	r->lr_scale = 1.0;
 	r->samples = 0;
+	r->workers = 0;
 	r->share_count = 0;
 }
 
@@ -226,6 +227,7 @@ static void take_brought(struct mst_ledger *l, const struct mst_brought *b)
 	struct mst_record *r = &l->record[0];
 
 	r->samples = b->samples;
+	r->workers = b->workers;
 	r->lr_scale = b->lr_scale;
 	r->share_count = b->share_count;
 	for (uint32_t i = 0; i < b->share_count; i++)

@@ -295,9 +295,9 @@ void wire_make(enum mst_message_kind kind)
 	else if (kind == MST_MSG_IN_FORCE)
 		wire_sent.in_force = (struct mst_in_force){ 3, 1, "backup:2" };
 	else if (kind == MST_MSG_SET)
-		wire_sent.set = (struct mst_set_piece){ 42,  7, 96,
-							0.5, 4, 0,
-							3,   2, { { 0, 1, 32 }, { 2, 1, 64 } } };
+		wire_sent.set = (struct mst_set_piece){
+			42, 7, 96, 0.5, 4, 8, 0, 3, 2, { { 0, 1, 32 }, { 2, 1, 64 } }
+		};
 	else if (kind == MST_MSG_SEND_STATE)
 		wire_sent.wanted = (struct mst_wanted){ 1, 1, 1 };
 	else if (kind == MST_MSG_STATE)
