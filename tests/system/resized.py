@@ -3,14 +3,19 @@
 """Jobs whose number of workers changes while they run: by muster workers, or by another --workers
 of the server that takes the place of one that is lost.
 
-usage: resized.py CASE --musterd MUSTERD --muster MUSTER --worker GOES_ON
+usage: resized.py CASE --musterd MUSTERD --muster MUSTER --worker GOES_ON --library LIBMUSTER
        resized.py --list
 """
+import os
+import re
 import subprocess
+import sys
+import tempfile
 
 import numpy as np
 
-from base import cases, check, main, must, until
+import base
+from base import HERE, Child, cases, check, main, must, until
 from generations import Line, figures
 from server import SECONDS
 
@@ -230,6 +235,86 @@ def over_tcp(a):
         are_exact(job, [2, 3, 1])
 
 
+# ---- servers own ----
+
+class Served(Resized):
+    """The servers go on from the checkpoint that they write when the generation ends."""
+
+    def __init__(self, a, workers, state, *options):
+        super().__init__(a, workers, "--optimizer", "sgd:lr=0.25,momentum=0", "--state", state,
+                         "--resume", state, "--or-begin", *options, owner="servers")
+
+    def join(self, rank, *_):
+        self.rank_of.append(rank)
+        self.worker.append(Child(
+            [sys.executable, os.path.join(HERE, "programs", "served.py"), self.path("log")],
+            **base.worker_environment(self.listen, rank), MUSTER_LIBRARY=self.a.library,
+            PYTHONPATH=os.path.join(HERE, "..", "..", "client", "python")))
+        return self.worker[-1]
+
+
+def servers_own(a):
+    with tempfile.TemporaryDirectory() as state, Served(a, 2, state) as job:
+        job.join_all(workers=2)
+        job.is_at(5)
+        job.goes_on_with(4)
+        job.is_at(5)
+        job.goes_on_with(1)
+        job.is_at(5)
+        ends(job)
+        theta, sets, numbers, ranks = np.float32(0), job.sets(), [], ()
+        for version in range(1, max(sets) + 1):
+            # The servers know no set of the version that they have gone on from.
+            ranks = max((of for _, of in sets[version]), default=()) or ranks
+            numbers += [len(ranks)] if numbers[-1:] != [len(ranks)] else []
+            must(ranks == tuple(range(len(ranks))), f"version {version} is of {ranks}")
+            theta -= np.float32(0.25) * np.float32(sum(r + 1 for r in ranks) / len(ranks))
+            must({said for said, _ in sets[version]} == {repr(theta)},
+                 f"version {version} of {ranks} is {sets[version]}, not {theta!r}")
+        check(f"{len(sets)} versions are exact, of {numbers} ranks", numbers == [2, 4, 1])
+
+
+# ---- muster run ----
+
+def under_muster_run(a):
+    """A rank that is over is no failure of the run, which goes on to tell of the job."""
+    for servers in ("1", "2"):
+        with tempfile.TemporaryDirectory() as folder:
+            log = os.path.join(folder, "log")
+            run = Child([a.muster, "run", "-n", "3", "--servers", servers, "--owner", "workers",
+                         "--listen", "127.0.0.1:0", "--grace", f"{SECONDS}s", "--", a.worker, log,
+                         "elems=8192", *WORDS], MUSTER_MUSTERD=a.musterd)
+
+            def lines(rank, process=1):
+                with open(f"{log}.{rank}.{process}") as f:
+                    return f.read()
+
+            def asks(*words):
+                done = subprocess.run([a.muster, *words, address], stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                      timeout=SECONDS, check=False)
+                check(done.stdout.strip(), done.returncode == 0)
+
+            def goes_on():
+                before = lines(0).count("version")
+                must(until(lambda: lines(0).count("version") > before + 5, SECONDS), run.said())
+
+            try:
+                must(until(lambda: re.search(r"musterd listens on (\S+): ", run.said()) and
+                           os.path.exists(f"{log}.2.1"), SECONDS), run.said())
+                address = re.search(r"musterd listens on (\S+): ", run.said())[1]
+                goes_on()
+                asks("workers", "2")
+                must(until(lambda: f"error {OVER} rank 2" in lines(2), SECONDS), run.said())
+                goes_on()
+                asks("finish")
+                status, said = run.end(SECONDS)
+            finally:
+                run.kill()
+            must(status == 0 and "rank 2 exited with status 3: the job goes on with 2 workers" in
+                 said, f"{servers} servers: the run ends with {status}: {said}")
+
+
 def nothing_else_is_taken(a):
     with Resized(a, 3, "--policy", "ksync:2", "--min-workers", "2") as job:
         job.join_all(*WORDS, workers=3)
@@ -259,8 +344,8 @@ def nothing_else_is_taken(a):
 CASES = cases(four_grow_to_eight_and_shrink_to_three, another_command_line,
               old_command_line_goes_on_with_the_number_in_force,
               server_is_killed_while_new_ranks_are_awaited, two_servers_begin_anew, over_tcp,
-              nothing_else_is_taken)
+              servers_own, under_muster_run, nothing_else_is_taken)
 if __name__ == "__main__":
-    main(CASES, "musterd", "muster", "worker",
+    main(CASES, "musterd", "muster", "worker", "library",
          paths=("four_grow_to_eight_and_shrink_to_three", "two_servers_begin_anew",
                 "nothing_else_is_taken"))
