@@ -233,6 +233,12 @@ static void take_change(struct mst_told *told, const struct mst_in_force *what)
 	know(told, what);
 }
 
+static void take_differs(struct mst_told *told, const struct mst_differs *differs)
+{
+	told->differences++;
+	told->differs = *differs;
+}
+
 static void hear(struct mst_control *c, const struct mst_message *msg)
 {
 	struct mst_told *told = &c->told;
@@ -253,8 +259,7 @@ static void hear(struct mst_control *c, const struct mst_message *msg)
 		told->agree = msg->agree;
 		break;
 	case MST_MSG_DIFFERS:
-		told->differences++;
-		told->differs = msg->differs;
+		take_differs(told, &msg->differs);
 		break;
 	case MST_MSG_FINISHED:
 		told->finished = true;

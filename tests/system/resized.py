@@ -71,11 +71,20 @@ class Resized(Line):
             self.reaches(goal, rank)
 
     def sets(self):
-        """By version, what each rank says: its digest and the ranks in it."""
-        found = {}
+        """By version, what each rank says: its digest and the ranks in it. The last version of a
+        rank that is over may have been made again: more than half of the ranks begin without it."""
+        found, last = {}, {}
         for rank in range(16):
             for words in self.lines(rank, "version"):
-                found.setdefault(int(words[1]), set()).add((words[2], tuple(map(int, words[3:]))))
+                said = words[2], tuple(map(int, words[3:]))
+                last[rank] = int(words[1]), said
+                if rank < self.ranks:
+                    found.setdefault(int(words[1]), set()).add(said)
+        for rank in range(self.ranks, 16):
+            for words in self.lines(rank, "version"):
+                version, said = int(words[1]), (words[2], tuple(map(int, words[3:])))
+                if (version, said) != last[rank]:
+                    found.setdefault(version, set()).add(said)
         return found
 
 

@@ -264,6 +264,14 @@ static void make_why(enum mst_message_kind kind)
 		wire_sent.goal = 1000;
 }
 
+static void make_operator(enum mst_message_kind kind)
+{
+	if (kind == MST_MSG_WORKERS)
+		wire_sent.workforce = (struct mst_workforce){ 8, 4, UINT64_MAX };
+	else
+		wire_sent.evicted = 3;
+}
+
 void wire_make(enum mst_message_kind kind)
 {
 	for (size_t i = 0; i < sizeof(wire_piece); i++)
@@ -312,10 +320,8 @@ void wire_make(enum mst_message_kind kind)
 		wire_sent.change = (struct mst_policy_change){ "backup:4", 1 };
 	else if (kind == MST_MSG_REST)
 		wire_sent.rest = (struct mst_rest){ 3, 1 };
-	else if (kind == MST_MSG_WORKERS)
-		wire_sent.workforce = (struct mst_workforce){ 8, 4, UINT64_MAX };
-	else if (kind == MST_MSG_EVICT)
-		wire_sent.evicted = 3;
+	else if (kind == MST_MSG_EVICT || kind == MST_MSG_WORKERS)
+		make_operator(kind);
 	else if (kind == MST_MSG_REPORT)
 		wire_sent.metric = (struct mst_metric){ "accuracy", -0.5, UINT64_MAX };
 	else if (kind == MST_MSG_BEHIND || kind == MST_MSG_STATE_WANTED || kind == MST_MSG_TOOK ||
