@@ -43,7 +43,7 @@
 
 /* clang-format off */
 
-/* Figures of the job. Tags 1 to 15, and 48, are the fields that are no figures. */
+/* Figures of the job. Tags 1 to 15, and 61, are the fields that are no figures. */
 #define MST_JOB_FIGURES(F) \
 	F(16, U32, workers, "workers", COUNT, "the ranks of the job") \
 	F(17, U32, live, "live", COUNT, "of these, how many take part now") \

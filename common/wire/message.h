@@ -221,11 +221,11 @@ struct mst_welcome {
 	/* Servers own, and it has begun: of what the worker claims, versions after this one are
 	 * void. */
 	uint64_t stands;
-	uint64_t server_patience_ns;      /* 0: a worker that is lost does not come back */
-	uint32_t history;                 /* workers own: versions that are kept */
-	struct mst_in_force in_force;     /* of a generation that has begun */
-	uint32_t workers_given;           /* with `workers` the number in force, as struct */
-	uint64_t workers_change;          /* mst_workforce has it */
+	uint64_t server_patience_ns;  /* 0: a worker that is lost does not come back */
+	uint32_t history;             /* workers own: versions that are kept */
+	struct mst_in_force in_force; /* of a generation that has begun */
+	uint32_t workers_given;       /* with `workers` the number in force, as struct */
+	uint64_t workers_change;      /* mst_workforce has it */
 	uint32_t record_ranks; /* ranks that records may name, if they are more than workers */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
@@ -331,9 +331,9 @@ struct mst_begins {
 	/* The worker comes back, and what it has leads to the version that the generation began
 	 * with: in these versions after its own it is. */
 	struct mst_counted_list counted;
+	uint64_t stands;              /* as in the welcome */
 	char policy[MST_POLICY_LEN];  /* that it begins under, */
 	struct mst_in_force in_force; /* and, if that is the last change's, its number */
-	uint64_t stands; /* as in the welcome */
 };
 
 /* A start state that a worker may offer. */

@@ -234,8 +234,8 @@ static const struct mst_field status_fields[] = {
 	ROWS(13, mst_status, server_count, MST_SERVERS_MAX, status_server_rows),
 	ROWS(14, mst_status, metric_count, MST_STATUS_METRICS, status_metric_rows),
 	FIELD(15, U32, mst_status, rank_count),
-	MST_JOB_FIGURES(JOB_FIGURE) /* up to 47 */
-	OPTIONAL(48, TEXT, mst_status, run, sizeof(((struct mst_status *)NULL)->run)),
+	MST_JOB_FIGURES(JOB_FIGURE) /* up to 60 */
+	OPTIONAL(61, TEXT, mst_status, run, sizeof(((struct mst_status *)NULL)->run)),
 };
 
 static const struct mst_field rank_fields[] = { FIELD(1, U32, mst_status_rank, state),

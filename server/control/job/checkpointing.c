@@ -137,8 +137,8 @@ static int fill_manifest(const struct mst_job *j, const struct mst_kept *kept,
 	fill_groups(&j->plan.server.aggregator, m);
 	m->parts = m->groups > 0 ? mst_job_servers(j) : 0;
 	int rc = mst_kept_write(kept, m, why);
-	if (rc == 0 && (mst_generation_save(&j->generation, m) != 0 ||
-			mst_kept_write_in_force(&j->in_force.now, &m->values) != 0))
+	if (rc == 0 && (mst_kept_write_in_force(&j->in_force.now, &m->values) != 0 ||
+			mst_generation_save(&j->generation, m) != 0))
 		rc = mst_reason_fail(why, -ENOMEM, "there is no memory for its manifest");
 	return rc;
 }

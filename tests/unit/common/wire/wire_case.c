@@ -297,9 +297,9 @@ void wire_make(enum mst_message_kind kind)
 	else if (kind == MST_MSG_BEGINS)
 		wire_sent.begins = (struct mst_begins){ { "0123456789abcdef", 3, 7, 41, 5, 4 },
 							{ 1, { { 42, 7, 1, 4 } } },
+							41,
 							"ssp:4",
-							{ 7, 1, "bounded:4" },
-							41 };
+							{ 7, 1, "bounded:4" } };
 	else if (kind == MST_MSG_IN_FORCE)
 		wire_sent.in_force = (struct mst_in_force){ 3, 1, "backup:2" };
 	else if (kind == MST_MSG_SET)
