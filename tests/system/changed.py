@@ -152,7 +152,7 @@ def a_checkpoint_keeps_it(a):
         job.kill_server()
         job.join_all()
         must(until(lambda: "as its checkpoint says" in job.server.said(), SECONDS), job.said())
-        job.all_know(1, "kasync:2")
+        job.all_know(4, "kasync:2")
         must(in_force(job) == ("kasync:2", 3) and job.newest() >= saved, in_force(job))
 
 

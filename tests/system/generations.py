@@ -324,7 +324,7 @@ def after_the_hello(a):
 
 
 def before_the_links(a):
-    """The server has welcomed the workers, and does not take their links any more."""
+    """The server has welcomed workers, one or all, and does not take their links any more."""
     commits = 20
     digest = undisturbed(a, commits, *SMALL)
     with tempfile.TemporaryDirectory() as folder, Line(a, "--commits", str(commits)) as job:
@@ -333,8 +333,8 @@ def before_the_links(a):
         job.kill_server()
         job.join_all(*SMALL)
         job.is_held()
-        must(until(lambda: job.server.said().count(" joined from ") == WORKERS, SECONDS),
-             f"not all have joined: {job.said()}")
+        must(until(lambda: " joined from " in job.server.said(), SECONDS),
+             f"nobody has joined: {job.said()}")
         a.musterd, job.env = plain, {}
         job.kill_server()
         exact(job, commits, digest)
