@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/announcement.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/transport/hostport.h"
+#include "server/core/policy/majority.h"
 
 /* A job of this host alone is left in peace: muster run makes such ones, also in containers, whose
  * only user is root. */
@@ -57,6 +59,28 @@ static void tell_server_patience(const struct mst_server_options *o)
 			 (double)lease_ns / (double)MST_SECOND);
 }
 
+/* An old leader could go on with those that a start goes without. */
+static void tell_start(const struct mst_server_options *o)
+{
+	uint32_t least = mst_majority_least(o->workers);
+
+	if (o->join != NULL || !mst_server_options_goes_on(o))
+		return;
+	if (o->join_timeout_ns != 0 && o->join_timeout_ns <= o->return_timeout_ns)
+		mst_warn(
+			"--join-timeout %.3g s is not above --return-timeout %.3g s: after the "
+			"loss of a server no start goes without workers that do not come back, but "
+			"fails before",
+			(double)o->join_timeout_ns / (double)MST_SECOND,
+			(double)o->return_timeout_ns / (double)MST_SECOND);
+	if (mst_server_options_min_workers(o) < least)
+		mst_warn("--min-workers %" PRIu32 " is at most half of %" PRIu32
+			 " workers: if a server is lost, a new start will need all %" PRIu32
+			 "; with --min-workers %" PRIu32
+			 " or more it goes without those that do not come back",
+			 o->min_workers, o->workers, o->workers, least);
+}
+
 /* A follower knows it when its leader has said it. */
 static void tell_privacy(const struct mst_server_options *o, const struct mst_networks *n)
 {
@@ -71,6 +95,7 @@ void mst_announcement_tell(const struct mst_server_options *o, enum mst_access a
 	tell_rights(access);
 	tell_checkpoints(o);
 	tell_server_patience(o);
+	tell_start(o);
 	tell_privacy(o, mst_plane_networks(plane));
 }
 

@@ -175,7 +175,8 @@ int mst_handle_begin(struct muster *m)
 		return no_memory(m);
 	mst_lineage_init(&m->lineage, cfg.in_order);
 	mst_lineage_session(&m->lineage, w);
-	m->returning.linked = true;
+	m->starting.lineage = &m->lineage;
+	m->returning.linked = m->returning.first = true;
 	settle_in(m);
 	return 0;
 }

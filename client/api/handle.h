@@ -38,8 +38,12 @@ struct mst_returning_handle {
 	uint64_t generation; /* its id */
 	uint32_t incarnation;
 	uint64_t number; /* of the generation of the last outcome; 0: there was none */
-	bool linked;     /* all links stand */
-	bool chooses;    /* a network did not work, and the next is tried: */
+	/* The generation of this number goes on from the version `shared` of the worker, which had
+	 * the version `had` when it heard of it; so many are void, as the next outcome says. */
+	uint64_t noted, shared, had, withdrawn;
+	bool first;   /* the next outcome is the first of its session */
+	bool linked;  /* all links stand */
+	bool chooses; /* a network did not work, and the next is tried: */
 	struct mst_network_choice choice;
 	uint64_t heard_until_ns; /* a link is lost: the leader's words are waited for; 0: not yet */
 	/* The user has asked for the end of the job, and the leader has not been told since the

@@ -128,15 +128,13 @@ static int give_outcome(struct muster *m, struct muster_outcome *out)
 	}
 	if (w->held.version != w->given)
 		m->lineage.stateless = w->held.where == MST_WHERE_NOWHERE && !w->incomplete;
-	bool returned = w->phase == MST_WORKER_STARTING;
-	uint64_t before = w->given;
 	int more = mst_worker_take(w, &outcome);
 
 	if (outcome.fresh)
 		mst_return_drop_copy(m);
 	outcome.result = mst_contiguous_result(&m->contiguous, &w->held);
-	if (returned)
-		mst_return_done(m, before, &outcome);
+	if (m->returning.first)
+		mst_return_done(m, &outcome);
 	outcome.generation = m->session.welcome.generation.number;
 	mst_sized_write(&sized_outcome, &outcome, out);
 	mst_hint_publish(&m->hint);

@@ -226,10 +226,10 @@ static int swap(struct muster *m)
 		rc = mst_handle_go_on(m);
 	if (rc != 0)
 		return lose_again(m);
-	m->returning.linked = true;
+	m->returning.linked = m->returning.first = true;
 	m->returning.chooses = false;
 	mst_return_settle(m); /* the welcome may have the verdicts, which START has forgotten */
-	mst_starting_again(&m->starting, &m->lineage, m->snapshot.data);
+	mst_starting_again(&m->starting, m->snapshot.data);
 	tell_again(m);
 	return 0;
 }
@@ -315,13 +315,67 @@ static void judge_by_welcome(struct muster *m)
 	}
 }
 
+/* The last version of this worker, which has @given, that the generation goes on from. */
+static uint64_t shared_with(const struct muster *m, uint64_t given)
+{
+	const struct mst_welcome *w = &m->session.welcome;
+
+	if (m->session.job.owner == MUSTER_WORKERS_OWN)
+		return mst_lineage_shared(&m->lineage, &w->generation, given);
+	return w->stands < given ? w->stands : given; /* the server knows */
+}
+
+/* What the worker has after the version that the generation goes on from is void. It is told with
+ * the next outcome, which may come from yet another generation. */
+static void note_withdrawn(struct muster *m)
+{
+	struct mst_returning_handle *r = &m->returning;
+	const struct mst_generation *g = &m->session.welcome.generation;
+	uint64_t given = m->worker.given;
+
+	if (given == MST_VERSION_NONE || r->number == 0 || r->number == g->number ||
+	    r->noted == g->number)
+		return;
+	r->noted = g->number;
+	r->shared = shared_with(m, given);
+	if (given == r->had)
+		r->withdrawn = 0; /* what was said of the same before does not count */
+	r->had = given;
+	r->withdrawn += given - r->shared;
+}
+
+/* The last version of the generation in which the worker has pushed that the next one goes on
+ * from, or one before in which no push of it is. */
+static uint64_t last_that_counts(const struct muster *m)
+{
+	const struct mst_returning_handle *r = &m->returning;
+	const struct mst_begins *b = &m->session.told.begins;
+	const struct mst_generation *g = &b->generation;
+	uint64_t last = r->shared;
+
+	if (m->worker.given == MST_VERSION_NONE)
+		return g->began;
+	if (last < m->worker.given)
+		return last;
+	if (g->made == r->generation)
+		return g->began;
+	if (g->made_before == r->generation && last < g->began)
+		last = g->began - 1;
+	for (uint32_t i = 0; i < b->counted.count; i++) {
+		const struct mst_counted_row *row = &b->counted.row[i];
+		if (row->made == r->generation && row->version > last)
+			last = row->version;
+	}
+	return last;
+}
+
 /* The sets know. A set names a rank, and so a ticket only if it was pushed in the generation that
  * made the version. */
 static void judge_by_sets(struct muster *m)
 {
 	const struct mst_begins *b = &m->session.told.begins;
 
-	mst_tickets_withdraw(&m->worker.tickets, b->generation.began);
+	mst_tickets_withdraw(&m->worker.tickets, last_that_counts(m));
 	for (uint32_t i = 0; i < b->counted.count; i++) {
 		const struct mst_counted_row *row = &b->counted.row[i];
 		struct mst_tickets_part part = { .version = row->version,
@@ -350,6 +404,7 @@ void mst_return_settle(struct muster *m)
 		s->welcome.generation = s->told.begins.generation;
 		s->welcome.stands = s->told.begins.stands;
 	}
+	note_withdrawn(m);
 	mst_lineage_begins(&m->lineage, &s->welcome.generation);
 	if (!m->returning.unsettled)
 		return;
@@ -373,16 +428,15 @@ void mst_return_drop_copy(struct muster *m)
 	mst_result_copy_drop(&m->snapshot);
 }
 
-void mst_return_done(struct muster *m, uint64_t before, struct muster_outcome *out)
+void mst_return_done(struct muster *m, struct muster_outcome *out)
 {
-	const struct mst_generation *g = &m->session.welcome.generation;
 	uint64_t lost_ns = mst_reconnect_settle(&m->reconnect);
-	bool another = m->returning.number != 0 && g->number != m->returning.number;
 
-	if (another && m->session.job.owner == MUSTER_SERVERS_OWN && before != MST_VERSION_NONE &&
-	    before > m->session.welcome.stands)
-		out->withdrawn = before - m->session.welcome.stands;
-	m->returning.number = g->number;
+	m->returning.first = false;
+	out->withdrawn = m->returning.withdrawn;
+	m->returning.withdrawn = 0;
+	m->returning.had = MST_VERSION_NONE;
+	m->returning.number = m->session.welcome.generation.number;
 
 	if (lost_ns != 0)
 		mst_info("rank %" PRIu32 " has come back to job \"%s\" of %s with version %" PRIu64

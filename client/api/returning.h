@@ -24,9 +24,8 @@ int mst_return_await(struct muster *m, uint64_t deadline_ns);
 /* The next session is there, and it is known which generation it is of: what was pushed in the last
  * gets its verdicts. Does nothing if they have been given. */
 void mst_return_settle(struct muster *m);
-/* The first outcome of a session is given. @before: the version of the one before it, which an
- * earlier session gave; MST_VERSION_NONE: none. */
-void mst_return_done(struct muster *m, uint64_t before, struct muster_outcome *out);
+/* The first outcome of a session is given. */
+void mst_return_done(struct muster *m, struct muster_outcome *out);
 /* Tells the leader that the user wants the end of the job, if it has still to be told, and listens
  * to that by now. */
 void mst_return_tell_end(struct muster *m);

@@ -7,6 +7,7 @@
 #define HAS 1u    /* an outcome has been given */
 #define FROZEN 2u /* the claim has been taken */
 #define PLACE 4u  /* the last outcome is in the second place */
+#define START 8u  /* START has been said, or is about to be */
 
 void mst_lineage_init(struct mst_lineage *l, bool in_order)
 {
@@ -26,16 +27,40 @@ void mst_lineage_workforce(struct mst_lineage *l, const struct mst_workforce *to
 		l->workforce = *told;
 }
 
+/* What the worker knows of, when the word is this. */
+static void note_seen(const struct mst_lineage *l, uint64_t word, struct mst_returning *out)
+{
+	bool last = (word & START) != 0;
+
+	out->seen = last ? l->number : l->seen;
+	out->seen_id = last ? l->id : l->seen_id;
+}
+
 void mst_lineage_session(struct mst_lineage *l, const struct mst_welcome *welcome)
 {
 	struct mst_workforce told = mst_lineage_workforce_of(welcome);
+	struct mst_returning had;
 
+	note_seen(l, atomic_load(&l->word), &had);
+	l->seen = had.seen;
+	l->seen_id = had.seen_id;
 	l->of = welcome->generation;
+	l->number = welcome->start_number;
+	l->id = welcome->generation.id;
 	l->incarnation = welcome->incarnation;
 	l->workers = welcome->workers;
 	l->record_ranks = welcome->record_ranks;
 	mst_lineage_workforce(l, &told);
-	(void)atomic_fetch_and(&l->word, ~(uint64_t)FROZEN);
+	(void)atomic_fetch_and(&l->word, ~(uint64_t)(FROZEN | START));
+}
+
+bool mst_lineage_start(struct mst_lineage *l)
+{
+	uint64_t word = atomic_load(&l->word);
+
+	while (!(word & FROZEN) && !atomic_compare_exchange_weak(&l->word, &word, word | START))
+		;
+	return !(word & FROZEN);
 }
 
 void mst_lineage_begins(struct mst_lineage *l, const struct mst_generation *of)
@@ -72,6 +97,28 @@ uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version)
 	return remembered(l, version);
 }
 
+static bool is_made_by_another(const struct mst_lineage *l, uint64_t version, uint64_t maker)
+{
+	const struct mst_lineage_made *cell = &l->made[version % MST_COUNTED_MAX];
+
+	return cell->version == version && cell->made != maker;
+}
+
+uint64_t mst_lineage_shared(const struct mst_lineage *l, const struct mst_generation *next,
+			    uint64_t have)
+{
+	uint64_t shared = have < next->began ? have : next->began;
+
+	if (!l->in_order)
+		return shared; /* of a checkpoint nobody knows who has made it */
+	if (shared > 0 && shared == next->began && is_made_by_another(l, shared, next->made))
+		shared--;
+	if (shared > 0 && shared + 1 == next->began && next->made_before != 0 &&
+	    is_made_by_another(l, shared, next->made_before))
+		shared--;
+	return shared;
+}
+
 static void mark(struct mst_lineage *l, uint64_t version, double samples, struct mst_returning *out)
 {
 	*out = (struct mst_returning){ .number = l->of.number,
@@ -106,6 +153,7 @@ bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out)
 	if (!(word & HAS))
 		return false;
 	*out = l->mark[(word & PLACE) != 0];
+	note_seen(l, word, out);
 	out->incarnation = l->incarnation;
 	return true;
 }

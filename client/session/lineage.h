@@ -18,10 +18,14 @@
 
 struct mst_lineage {
 	struct mst_generation of; /* of the session; number 0: it has not begun, or none counts */
-	bool in_order;            /* workers own: each version is the one after the last */
-	uint32_t incarnation;     /* of the last session */
-	uint32_t workers;         /* of the job in that session, */
-	uint32_t record_ranks;    /* and the ranks that its records might name */
+	/* Its generation has, or is to have, this number and id; and the last one before it that
+	 * this worker has said START to. */
+	uint64_t number, id;
+	uint64_t seen, seen_id;
+	bool in_order;                  /* workers own: each version is the one after the last */
+	uint32_t incarnation;           /* of the last session */
+	uint32_t workers;               /* of the job in that session, */
+	uint32_t record_ranks;          /* and the ranks that its records might name */
 	struct mst_workforce workforce; /* as this worker was told last */
 	/* The handle's thread: the last outcome was of the first version of the run, with which no
 	 * state came: each worker had its own. */
@@ -43,6 +47,9 @@ void mst_lineage_session(struct mst_lineage *l, const struct mst_welcome *welcom
 struct mst_workforce mst_lineage_workforce_of(const struct mst_welcome *welcome);
 /* The number of workers, as the leader has told it. An older one is not taken. */
 void mst_lineage_workforce(struct mst_lineage *l, const struct mst_workforce *told);
+/* START is about to be said: from now on this worker knows of that generation, whether it gets an
+ * outcome of it or not. Return: false: the claim has been taken, so START must not be said. */
+bool mst_lineage_start(struct mst_lineage *l);
 /* The generation has begun. */
 void mst_lineage_begins(struct mst_lineage *l, const struct mst_generation *of);
 
@@ -56,5 +63,10 @@ bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out);
 /* The handle's thread: the id of the generation that made @version, which is one of the last that
  * were given, or a later one of this generation; 0: none has, or it is not known. */
 uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version);
+/* The newest version up to @have, the worker's last one, that the generation @next goes on from
+ * too. If it has gone on from another line since two generations or more, it may be an earlier one
+ * yet. */
+uint64_t mst_lineage_shared(const struct mst_lineage *l, const struct mst_generation *next,
+			    uint64_t have);
 
 #endif

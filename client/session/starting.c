@@ -21,7 +21,7 @@ static void say_start(struct mst_starting *s, struct mst_message *msg, enum mst_
 	msg->start.offers = offers;
 	msg->start.version = s->session->settings->start_version;
 	(void)snprintf(msg->start.passed, sizeof(msg->start.passed), "%s", s->session->passed.text);
-	if (mst_client_session_tell(s->session, msg) != 0)
+	if (!mst_lineage_start(s->lineage) || mst_client_session_tell(s->session, msg) != 0)
 		return; /* the connection is over, and the next look tells why */
 	mst_worker_start(s->worker);
 }
@@ -194,18 +194,16 @@ static enum mst_offer offer_again(const struct mst_lineage *lineage, const void 
 	return brings != NULL ? MST_OFFER_STATE : MST_OFFER_NOTHING;
 }
 
-void mst_starting_again(struct mst_starting *s, const struct mst_lineage *lineage,
-			const void *brings)
+void mst_starting_again(struct mst_starting *s, const void *brings)
 {
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 
-	s->lineage = lineage;
 	s->brings = brings;
 	s->set = s->sent = 0;
 	s->share = s->tensors_sent = 0;
 	s->ended = false;
 	if (msg != NULL && (s->behind || mst_worker_has_begun(s->worker)))
-		say_start(s, msg, offer_again(lineage, brings));
+		say_start(s, msg, offer_again(s->lineage, brings));
 	free(msg);
 }
 

@@ -18,7 +18,7 @@ struct mst_starting {
 	struct mst_reason *failure;
 
 	/* A worker that comes back: its last result, and what it knows of it. NULL: it is new. */
-	const struct mst_lineage *lineage;
+	struct mst_lineage *lineage;
 	const void *brings; /* NULL: it has no whole copy */
 	uint64_t set;       /* the version whose set is sent next, */
 	uint32_t share;     /* and of this the next share */
@@ -30,8 +30,7 @@ struct mst_starting {
 };
 
 /* A worker that comes back says that it is ready, in the session that has just been linked. */
-void mst_starting_again(struct mst_starting *s, const struct mst_lineage *lineage,
-			const void *brings);
+void mst_starting_again(struct mst_starting *s, const void *brings);
 /* Sends what the leader has asked for, as far as there is room. @own: as below. 0, or an error with
  * its sentence. */
 int mst_starting_serve(struct mst_starting *s, const void *own);

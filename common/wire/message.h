@@ -179,6 +179,9 @@ struct mst_returning {
 	double samples;               /* in all versions up to that */
 	uint32_t incarnation;         /* of its last session */
 	struct mst_in_force in_force; /* the newest that it has been told of */
+	/* The last start that it has said START to: which number it was to have, and its id. The
+	 * worker need not have had an outcome of that generation. */
+	uint64_t seen, seen_id;
 };
 
 struct mst_hello {
@@ -227,6 +230,7 @@ struct mst_welcome {
 	uint32_t workers_given;       /* with `workers` the number in force, as struct */
 	uint64_t workers_change;      /* mst_workforce has it */
 	uint32_t record_ranks; /* ranks that records may name, if they are more than workers */
+	uint64_t start_number; /* that it has, or is to have when it begins */
 	uint32_t server_count;
 	struct mst_welcome_server server[MST_SERVERS_MAX]; /* in the order of their parts */
 	struct mst_path path;

@@ -255,8 +255,8 @@ struct muster_outcome {
 	/* Which generation of servers this comes from, from 1. Another one than in the outcome
 	 * before: a server was lost, and the job has gone on. 0: musterd --server-patience is 0. */
 	uint64_t generation;
-	/* Servers own, in the first outcome of another generation: so many of this worker's last
-	 * versions are void, with all that counted in them. `version` may be lower than before. */
+	/* In the first outcome of another generation: so many of this worker's last versions, or
+	 * more, are void with all that counted in them. `version` may be lower than before. */
 	uint64_t withdrawn;
 	uint32_t workers; /* of the job when `version` was made (muster workers N); 0: not known */
 };

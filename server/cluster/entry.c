@@ -373,9 +373,9 @@ static bool figures_ok(const struct mst_peer_entry *entry, const struct mst_entr
 		       entry->answer.buffer < limits->buffers;
 	case MST_PEER_EVICT:
 		return names_somebody(entry, limits) && entry->code >= 0 &&
-		       entry->code <= MST_EVICT_TOO_LATE;
+		       entry->code <= MST_EVICT_OUTNUMBERED;
 	case MST_PEER_FINISH:
-		return entry->code >= 0 && entry->code <= MST_FINISH_NOT_BEGUN;
+		return entry->code >= 0 && entry->code <= MST_FINISH_SUPERSEDED;
 	case MST_PEER_SETTLE:
 	case MST_PEER_APPLY:
 	case MST_PEER_LEND:

@@ -109,6 +109,7 @@ struct mst_notice {
 			 * before it has started, and before its welcome no message of it is heard;
 			 * or until its MST_NOTE_EVICTED. */
 			const struct mst_verdicts *verdicts;
+			uint64_t number; /* ADMITTED: that the generation has, or is to have */
 		} join;
 		struct {
 			enum mst_evict_why why;

@@ -201,6 +201,7 @@ static void note_join(const struct mst_local *l, const struct mst_decision *d)
 	if (d->kind == MST_DO_ADMIT) {
 		notice.kind = MST_NOTE_ADMITTED;
 		notice.join.verdicts = mst_ledger_verdicts(l->ledger, d->who.rank);
+		notice.join.number = d->join.number;
 	}
 	say(l, &notice);
 }

@@ -292,6 +292,15 @@ const struct mst_option mst_server_table[] = {
 	  .max = YEAR_NS,
 	  .help = "how long a step waits for workers that are alive; must exceed the longest step, "
 		  "with all that a worker does between two pushes" },
+	{ .name = "return-timeout",
+	  .kind = MST_OPTION_DURATION,
+	  FIELD(return_timeout_ns),
+	  .fallback = "10s",
+	  .min = 1e6,
+	  .max = YEAR_NS,
+	  .help = "with --server-patience: how long a server that takes the place of another one "
+		  "waits for workers that have not come back yet, from the first on that has; "
+		  "then it starts without them, if there are --min-workers and more than half" },
 	{ .name = "join-timeout",
 	  .kind = MST_OPTION_DURATION,
 	  FIELD(join_timeout_ns),
@@ -320,10 +329,14 @@ const struct mst_option mst_server_table[] = {
 	{ .name = "min-workers",
 	  .kind = MST_OPTION_U32,
 	  FIELD(min_workers),
-	  .fallback = "1",
+	  .fallback = "auto",
 	  .min = 1,
 	  .max = MST_WORKERS_MAX,
-	  .help = "with fewer live workers the job fails" },
+	  .automatic = "auto",
+	  .help = "with fewer live workers the job fails, or with --server-patience this server "
+		  "ends, and workers wait for the next start; auto is 1, and with "
+		  "--server-patience more than half of three workers or more: only then a start "
+		  "goes without some of them" },
 	{ .name = "chunk",
 	  .kind = MST_OPTION_SIZE,
 	  FIELD(chunk),

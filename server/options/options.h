@@ -84,8 +84,9 @@ struct mst_server_options {
 	uint64_t server_patience_ns;
 	uint64_t join_timeout_ns; /* 0: never */
 	uint64_t stop_timeout_ns; /* 0: auto */
-	uint32_t min_workers;
-	uint64_t chunk; /* bytes */
+	uint64_t return_timeout_ns;
+	uint32_t min_workers; /* 0: auto */
+	uint64_t chunk;       /* bytes */
 	uint32_t group, history, catch_up, buffers;
 	uint64_t state_max; /* bytes */
 	uint32_t shards;    /* 0: auto */
@@ -256,6 +257,8 @@ static inline bool mst_server_options_or_begin(const struct mst_server_options *
 {
 	return o->or_begin || (o->resume == NULL && mst_server_options_succeeds(o));
 }
+/* With fewer live workers a leader does not go on. */
+uint32_t mst_server_options_min_workers(const struct mst_server_options *o);
 /* How long a server that is stopped waits; @usual_ns: where the user has not said it. */
 uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uint64_t usual_ns);
 

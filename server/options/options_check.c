@@ -16,6 +16,7 @@
 #include "common/wire/lane.h"
 #include "common/wire/message.h"
 #include "server/core/ledger/outliers.h"
+#include "server/core/policy/majority.h"
 #include "server/options/cpus.h"
 #include "server/options/data_tls.h"
 #include "server/options/options.h"
@@ -253,6 +254,13 @@ static int figures_check(const struct mst_server_options *o, struct mst_reason *
 uint64_t mst_server_options_join_until(const struct mst_server_options *o, uint64_t since_ns)
 {
 	return o->join_timeout_ns != 0 ? since_ns + o->join_timeout_ns : MST_NEVER;
+}
+
+uint32_t mst_server_options_min_workers(const struct mst_server_options *o)
+{
+	if (o->min_workers != 0)
+		return o->min_workers;
+	return mst_server_options_goes_on(o) ? mst_majority_least(o->workers) : 1;
 }
 
 uint64_t mst_server_options_stop_timeout(const struct mst_server_options *o, uint64_t usual_ns)

@@ -81,7 +81,7 @@ int mst_server_options_policy(const struct mst_server_options *o,
 		.late_start = (enum mst_late_start)o->late_start,
 		.patience_ns = o->patience_ns,
 		.on_loss = (enum mst_loss)o->on_loss,
-		.min_workers = o->min_workers,
+		.min_workers = mst_server_options_min_workers(o),
 	};
 	if (mst_policy_parse(o->policy, out, why) != 0)
 		return mst_policy_names_refuse(o->policy, why->text, why);

@@ -211,6 +211,7 @@ static struct mst_ledger_cfg ledger_cfg(const struct mst_plan_cfg *cfg)
 		.samples_max = o->samples,
 		.lease_ns = o->lease_ns,
 		.stands_ns = stands_ns(o),
+		.return_ns = o->return_timeout_ns,
 		.norm_limit = o->norm_limit,
 		.saves = cfg->terms->saves,
 	};

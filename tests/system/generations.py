@@ -380,9 +380,11 @@ def same_everywhere(job, commits, quorum):
 
 
 def under_a_quorum(a):
-    """Versions are made of two of three. Each is what its set says, and the same in all ranks."""
+    """Versions are made of two of three. Each is what its set says, and the same in all ranks. All
+    are kept, so that a rank that has taken a state has the last version, too."""
     commits = 300
-    with Line(a, "--commits", str(commits), "--policy", "backup:2") as job:
+    with Line(a, "--commits", str(commits), "--policy", "backup:2", "--history",
+              str(commits)) as job:
         job.join_all("comes_back=1", *SMALL)
         at_random(job, 36, 10, 8, lambda _: job.kill_server())
         ends = job.ended()

@@ -77,12 +77,22 @@ def a_follower_that_is_told_to_end(a):
 
 
 def a_job_that_fails_is_not_started_again(a):
-    """Too few workers are no fault of a server."""
-    with Job(a, 2, *PATIENT, "--min-workers", "3") as job:
+    """The loss of a worker is no fault of a server."""
+    with Job(a, 2, *PATIENT, "--on-loss", "fail") as job:
         job.runs()
         job.worker[1].signal(signal.SIGKILL)
         ends = [s.end(SOON)[0] for s in (job.leader, *job.follower)]
         check(f"the job has failed: {ends}", ends == [1, 1])
+
+
+def a_leader_with_too_few_workers(a):
+    """The others may be with another leader, or come back."""
+    with Job(a, 2, *PATIENT, "--min-workers", "3") as job:
+        job.runs()
+        job.worker[1].signal(signal.SIGKILL)
+        log = ends_again("the leader", job.leader)
+        check("it says how many it needs", "fewer than 3 live workers (--min-workers)" in log)
+        ends_again("the follower", job.follower[0])
 
 
 def a_leader_that_stood_still(a):
@@ -285,7 +295,8 @@ def run_replaces_servers_that_stand_still(a):
 
 CASES = cases(a_lost_follower_ends_what_all_do, a_lost_leader_ends_what_all_do,
               a_leader_that_is_told_to_end, a_follower_that_is_told_to_end,
-              a_job_that_fails_is_not_started_again, a_leader_that_stood_still,
+              a_job_that_fails_is_not_started_again, a_leader_with_too_few_workers,
+              a_leader_that_stood_still,
               what_workers_are_told, a_follower_finds_the_next_leader,
               a_follower_without_a_leader_is_started_again, a_directory_is_waited_for,
               what_is_typed, run_starts_all_again, run_replaces_servers_that_stand_still)

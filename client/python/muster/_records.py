@@ -82,7 +82,7 @@ class Outcome:
     # Of the servers that this comes from, from 1: another one than before where a server was lost,
     # and the job has gone on. 0: musterd --server-patience is 0.
     generation: int
-    # So many of the last versions are void, for the servers have gone on from a checkpoint.
+    # So many of this worker's last versions, or more, are void: the job goes on without them.
     withdrawn: int
     # Of the job when the version was made; 0: not known. Now there are Worker.job.workers.
     workers: int

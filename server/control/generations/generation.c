@@ -81,7 +81,7 @@ static bool is_sane(const struct mst_hello *hello)
 
 	return hello->rank >= 0 && r->incarnation > 0 && r->incarnation <= INCARNATION_MAX &&
 	       is_run(r->run) && r->number > 0 && r->number <= NUMBER_MAX &&
-	       r->version <= NUMBER_MAX && r->samples >= 0 && r->samples <= MST_SAMPLES_MAX &&
+	       r->version <= NUMBER_MAX && r->seen <= NUMBER_MAX && r->samples >= 0 && r->samples <= MST_SAMPLES_MAX &&
 	       mst_in_force_is_sane(&r->in_force);
 }
 
@@ -128,17 +128,6 @@ static int another_run(const struct mst_job_generation *g, const struct mst_hell
 	return g->now.number > 0 ? -EINVAL : -EBUSY;
 }
 
-static int too_new(const struct mst_job_generation *g, const struct mst_hello *hello,
-		   struct mst_reason *why)
-{
-	mst_reason_set(why,
-		       "rank %" PRId32 " comes back from generation %" PRIu64
-		       " of run %s, and this server is of generation %" PRIu64
-		       ": another server has taken its place meanwhile; end this one",
-		       hello->rank, hello->returning.number, g->now.run, g->now.number);
-	return MST_AGAIN;
-}
-
 /* What is claimed before the start. If the start never comes, the reason names it. */
 static void note_absent(struct mst_job_generation *g, const struct mst_returning *of)
 {
@@ -165,8 +154,6 @@ int mst_generation_check(struct mst_job_generation *g, const struct mst_hello *h
 		return not_counted(hello, o, why);
 	if (g->is_run_known && strcmp(of->run, g->now.run) != 0)
 		return another_run(g, hello, o, why);
-	if (g->now.number > 0 && of->number > g->now.number)
-		return too_new(g, hello, why);
 	if (!g->is_run_known)
 		snprintf(g->now.run, sizeof(g->now.run), "%s", of->run);
 	g->is_run_known = true;
@@ -185,7 +172,9 @@ struct mst_claimed mst_generation_claimed(const struct mst_hello *hello)
 				     .version = r->version,
 				     .made = r->made,
 				     .made_before = r->made_before,
-				     .samples = r->samples };
+				     .samples = r->samples,
+				     .seen = r->seen,
+				     .seen_id = r->seen_id };
 }
 
 uint64_t mst_generation_stands(const struct mst_job_generation *g, const struct mst_claimed *of)

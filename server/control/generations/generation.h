@@ -57,8 +57,7 @@ static inline bool mst_hello_returns(const struct mst_hello *hello)
  * run it is.
  * @why: a sentence.
  * Return: 0; -EINVAL: it comes from another run (-EBUSY before the start, which is tried again), or
- * generations are not counted here; MST_AGAIN: it
- * comes from a later generation; -EPROTO: there is no such claim. */
+ * generations are not counted here; -EPROTO: there is no such claim. */
 int mst_generation_check(struct mst_job_generation *g, const struct mst_hello *hello,
 			 const struct mst_server_options *o, struct mst_reason *why);
 /* What the ledger is told of the hello's claim. */

@@ -662,6 +662,16 @@ int mst_job_follow(struct mst_job *j, const struct mst_appoint *appoint, struct 
 	return prepare(j, 0, why);
 }
 
+void mst_job_begins(const struct mst_job *j, uint32_t rank, const struct mst_claimed *claimed,
+		    struct mst_begins *out)
+{
+	out->generation = j->generation.now;
+	out->stands = mst_generation_stands(&j->generation, claimed);
+	out->in_force = j->in_force.now;
+	snprintf(out->policy, sizeof(out->policy), "%s", mst_job_policy(j)->name);
+	mst_job_sets_counted(&j->sets, rank, claimed, &out->counted);
+}
+
 void mst_job_forget(struct mst_job *j)
 {
 	j->plan.vector.elems = 0;

@@ -270,6 +270,9 @@ static inline bool mst_job_lacks_table(const struct mst_job *j)
 bool mst_job_has_state(const struct mst_job *j);
 /* The bytes of a start state of so many elements that is sent; 0: none is. */
 uint64_t mst_job_state_bytes(const struct mst_job *j, uint64_t elems);
+/* What a worker of @rank that comes with this claim is told of the generation, which has begun. */
+void mst_job_begins(const struct mst_job *j, uint32_t rank, const struct mst_claimed *claimed,
+		    struct mst_begins *out);
 /* Forgets the figures, so that the next hello fixes them. To be called after mst_job_close(),
  * before the job has started. */
 void mst_job_forget(struct mst_job *j);

@@ -205,6 +205,15 @@ static void lacks_version(struct mst_reason *out, const struct mst_eviction *los
 	}
 }
 
+static void outnumbered(struct mst_reason *out, uint32_t rank)
+{
+	mst_reason_set(out,
+		       "rank %" PRIu32
+		       " says hello again: another worker has been at a start with the number that "
+		       "this start was to have, which takes a later one",
+		       rank);
+}
+
 void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
 			  const struct mst_server_options *o)
 {
@@ -247,6 +256,9 @@ void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *los
 			       "is over",
 			       rank);
 		break;
+	case MST_EVICT_OUTNUMBERED:
+		outnumbered(out, rank);
+		break;
 	default:
 		lacks_version(out, loss, o);
 	}
@@ -280,7 +292,7 @@ void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, cons
 		mst_reason_set(out,
 			       "fewer than %" PRIu32
 			       " live workers (--min-workers); missing: rank %s",
-			       o->min_workers, absent);
+			       mst_server_options_min_workers(o), absent);
 		break;
 	case MST_FINISH_LOSS:
 		mst_reason_set(out, "a worker was lost and --on-loss is fail; missing: rank %s",
@@ -297,6 +309,10 @@ void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, cons
 			       "workers have given this server up, so that fewer are left than "
 			       "the job needs; missing: rank %s",
 			       absent);
+		break;
+	case MST_FINISH_SUPERSEDED:
+		mst_reason_set(out, "a worker has come back that has been at the start of a later "
+				    "generation: another server has taken the place of this one");
 		break;
 	case MST_FINISH_STOPPED:
 	case MST_FINISH_CLOSED:

@@ -423,6 +423,7 @@ static void fill_welcome(const struct mst_joining *j, const struct mst_pending_s
 	w->averages = plan->server.aggregator.averages;
 	w->generation = j->base->job.generation.now;
 	w->stands = mst_generation_stands(&j->base->job.generation, claimed);
+	w->start_number = j->base->job.generation.counts ? p->admitted.join.number : 0;
 	w->server_patience_ns = o->server_patience_ns;
 	w->history = plan->server.ledger.history;
 	if (j->base->job.state != MST_JOB_GATHERING) /* else BEGINS says it, when all are there */
@@ -448,6 +449,15 @@ static bool wants_table(const struct mst_joining *j, const struct mst_conn *c)
 	return true;
 }
 
+/* Does the worker come from another generation than the one that runs? It hears of that as the
+ * others did when it began: BEGINS says what has become of its gradients. */
+static bool comes_later(const struct mst_joining *j, const struct mst_conn *c)
+{
+	const struct mst_generation *now = &j->base->job.generation.now;
+
+	return now->number > 0 && c->claimed.number > 0 && c->claimed.number != now->number;
+}
+
 void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session *p)
 {
 	struct mst_conn *c = mst_frontend_worker(&j->base->front, p->session.who);
@@ -462,5 +472,13 @@ void mst_joining_welcome(struct mst_joining *j, const struct mst_pending_session
 	}
 	struct mst_message *m = mst_frontend_draft(&j->base->front, MST_MSG_WELCOME);
 	fill_welcome(j, p, &c->claimed, &m->welcome);
+	bool later = comes_later(j, c);
+	if (later)
+		m->welcome.generation.number = 0;
+	mst_frontend_send(&j->base->front, c, m);
+	if (!later)
+		return;
+	m = mst_frontend_draft(&j->base->front, MST_MSG_BEGINS);
+	mst_job_begins(&j->base->job, c->who.rank, &c->claimed, &m->begins);
 	mst_frontend_send(&j->base->front, c, m);
 }

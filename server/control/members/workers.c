@@ -312,7 +312,6 @@ void mst_workers_beat(struct mst_workers *w, uint64_t now_ns)
 /* Each worker is told, also one that joins later and was welcomed before. */
 static void tell_generation(struct mst_workers *w)
 {
-	const struct mst_job_generation *g = &w->base->job.generation;
 	const struct mst_conn *other;
 	struct mst_conn *c;
 
@@ -320,13 +319,7 @@ static void tell_generation(struct mst_workers *w)
 	     (other = mst_frontend_next_of(&w->base->front, MST_CONN_WORKER, &i)) != NULL;) {
 		struct mst_message *m = mst_frontend_draft(&w->base->front, MST_MSG_BEGINS);
 		c = mst_frontend_worker(&w->base->front, other->who);
-		m->begins.generation = g->now;
-		m->begins.in_force = w->base->job.in_force.now;
-		snprintf(m->begins.policy, sizeof(m->begins.policy), "%s",
-			 mst_job_policy(&w->base->job)->name);
-		m->begins.stands = mst_generation_stands(g, &other->claimed);
-		mst_job_sets_counted(&w->base->job.sets, other->who.rank, &other->claimed,
-				     &m->begins.counted);
+		mst_job_begins(&w->base->job, other->who.rank, &other->claimed, &m->begins);
 		if (c != NULL && c->welcomed)
 			mst_frontend_send(&w->base->front, c, m);
 	}
@@ -365,7 +358,6 @@ static void begin_generation(struct mst_workers *w, const struct mst_generation_
 			 (double)j->o->server_patience_ns / (double)MST_SECOND);
 	mst_take_over_tell(j);
 	tell_generation(w);
-	mst_job_sets_forget(&j->sets);
 }
 
 void mst_workers_started(struct mst_workers *w, const struct mst_generation_view *generation)

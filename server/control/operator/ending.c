@@ -51,7 +51,7 @@ static void say_fails_at_loss(const struct mst_job *j, uint32_t rank, struct mst
 			       "job \"%s\" fails when fewer than %" PRIu32
 			       " workers are left (--min-workers), so rank %" PRIu32
 			       " cannot be evicted; muster finish ends the job well",
-			       j->o->job, j->o->min_workers, rank);
+			       j->o->job, mst_server_options_min_workers(j->o), rank);
 		return;
 	}
 	mst_reason_set(why,

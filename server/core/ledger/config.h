@@ -95,6 +95,9 @@ struct mst_ledger_cfg {
 	/* If workers have not been listened to for so long, they may have given this server up; 0:
 	 * that is not looked at. */
 	uint64_t stands_ns;
+	/* Once a rank has come back at the start of a later generation, others that have not are
+	 * waited for so long. */
+	uint64_t return_ns;
 	uint64_t join_until_ns; /* a job that has not started by then fails; MST_NEVER: no limit */
 	struct mst_saves saves;
 	/* A contribution is refused if its norm is above so many times the median (outliers.h); 0:

@@ -36,6 +36,7 @@ int mst_finish_error(enum mst_finish_why why)
 	case MST_FINISH_SPOILT:
 	case MST_FINISH_STOOD:
 	case MST_FINISH_NOT_BEGUN:
+	case MST_FINISH_SUPERSEDED:
 		return -EHOSTDOWN;
 	default:
 		return 0;
@@ -44,15 +45,17 @@ int mst_finish_error(enum mst_finish_why why)
 
 int mst_evict_word(enum mst_evict_why why, bool goes_on)
 {
-	bool lost = why == MST_EVICT_LOST || why == MST_EVICT_LEASE || why == MST_EVICT_PATIENCE;
+	bool lost = why == MST_EVICT_LOST || why == MST_EVICT_LEASE || why == MST_EVICT_PATIENCE ||
+		    why == MST_EVICT_OUTNUMBERED;
 
 	return goes_on && lost ? MST_AGAIN : mst_evict_error(why);
 }
 
 int mst_finish_word(enum mst_finish_why why, bool goes_on)
 {
-	bool of_server = why == MST_FINISH_SERVER || why == MST_FINISH_STOPPED ||
-			 why == MST_FINISH_STOOD || why == MST_FINISH_NOT_BEGUN;
+	bool again = why == MST_FINISH_SERVER || why == MST_FINISH_STOPPED ||
+		     why == MST_FINISH_STOOD || why == MST_FINISH_NOT_BEGUN ||
+		     why == MST_FINISH_SUPERSEDED || why == MST_FINISH_TOO_FEW;
 
-	return goes_on && of_server ? MST_AGAIN : mst_finish_error(why);
+	return goes_on && again ? MST_AGAIN : mst_finish_error(why);
 }

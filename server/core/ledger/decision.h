@@ -84,6 +84,9 @@ enum mst_evict_why {
 	/* the same: it has not the version that the generation began with, and nobody brought it */
 	MST_EVICT_APART,
 	MST_EVICT_TOO_LATE, /* workers own: it joined, and the job ended before it had a version */
+	/* the start takes a later number than the one that the worker was told: another worker has
+	 * been at a start of the same */
+	MST_EVICT_OUTNUMBERED,
 };
 
 enum mst_finish_why {
@@ -103,6 +106,8 @@ enum mst_finish_why {
 	MST_FINISH_STOOD,
 	/* failed: workers came back from a generation, and the next one did not begin in time */
 	MST_FINISH_NOT_BEGUN,
+	/* failed: a worker comes back that has been at the start of a later generation */
+	MST_FINISH_SUPERSEDED,
 };
 /* Has the job failed? */
 static inline bool mst_finish_failed(enum mst_finish_why why)
@@ -125,6 +130,7 @@ struct mst_decision {
 		struct {
 			uint64_t cookie;
 			int error;
+			uint64_t number; /* ADMIT: that the generation has, or is to have */
 		} join;
 		struct {
 			uint64_t seq;

@@ -34,6 +34,9 @@ struct mst_claimed {
 	uint64_t made;        /* which was made by the generation of this id; 0: by none; */
 	uint64_t made_before; /* the same of the version before that; 0 also: not known */
 	double samples;       /* in all versions up to that */
+	/* The highest number of a start that it has said START to, and of which generation: it need
+	 * not have had an outcome of that. */
+	uint64_t seen, seen_id;
 };
 
 /* Is it the same version that both claim? */

@@ -18,6 +18,7 @@
 #include "server/core/ledger/phases/reduce.h"
 #include "server/core/ledger/phases/save.h"
 #include "server/core/ledger/phases/sessions.h"
+#include "server/core/ledger/phases/start.h"
 #include "server/core/ledger/phases/timers.h"
 #include "server/core/ledger/phases/transfer.h"
 #include "server/core/ledger/settle.h"
@@ -137,6 +138,8 @@ int mst_ledger_new(const struct mst_ledger_cfg *cfg, struct mst_ledger **out)
 	l->controller = cfg->controller;
 	l->goal = (struct mst_goal){ cfg->commits_max, MST_RANK_NONE };
 	l->join_until = cfg->join_until_ns;
+	l->generation.next = 1;
+	l->gathering = (struct mst_gathering){ .look_ns = MST_NEVER, .return_until = MST_NEVER };
 	l->entry_max = mst_ledger_entries(cfg);
 	l->queue_size = decisions_max(cfg);
 	l->queue = calloc(l->queue_size, sizeof(*l->queue));
@@ -214,7 +217,7 @@ static void handle_life(struct mst_ledger *l, struct mst_member *m,
 		mst_life_start(l, m, ev);
 		break;
 	case MST_EV_STATE:
-		mst_life_state(l, m, &ev->brought);
+		mst_start_state(l, m, &ev->brought);
 		break;
 	case MST_EV_HEARTBEAT:
 		m->lease_until = l->now_ns + l->cfg.lease_ns;

@@ -145,6 +145,7 @@ struct mst_member {
 	bool start_called, offers, stateless, sends_state;
 	uint64_t offered;           /* the version of the start state that it offers */
 	bool comes_late;            /* the job was running when it joined */
+	uint64_t joined_ns;         /* when it did */
 	struct mst_claimed claimed; /* what it has of an earlier generation */
 	uint64_t leave_seq;
 

@@ -9,7 +9,7 @@
 #include "server/core/ledger/phases/opening.h"
 #include "server/core/ledger/phases/reduce.h"
 #include "server/core/ledger/phases/save.h"
-#include "server/core/ledger/phases/sessions.h"
+#include "server/core/ledger/phases/start.h"
 #include "server/core/ledger/phases/transfer.h"
 #include "server/core/ledger/state/asks.h"
 #include "server/core/ledger/state/late.h"
@@ -32,10 +32,10 @@ static void begin_if_due(struct mst_ledger *l)
 {
 	if (!l->begins)
 		return;
-	mst_life_begin(l);
+	mst_start_begin(l);
 	mst_save_started(l);
 	mst_step_open(l);
-	mst_life_bound(l);
+	mst_start_bound(l);
 	mst_ask_try_all(l);
 }
 
@@ -74,6 +74,7 @@ void mst_settle(struct mst_ledger *l)
 {
 	uint32_t before;
 
+	mst_start_settle(l);
 	begin_if_due(l);
 	do {
 		before = l->queue_count;

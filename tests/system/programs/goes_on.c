@@ -7,8 +7,9 @@
  *
  * It writes to LOG.RANK.N, N being the number of the process at this rank, a line for each thing
  * that happens: "began V DIGEST" at the start, "version V DIGEST RANK..." when it has applied a
- * version of these ranks, "cancelled TICKET" and "late TICKET", "took V DIGEST", "error RC
- * SENTENCE", "wrong WHAT", and at last "end V DIGEST pushed N counted N cancelled N late N".
+ * version of these ranks, "cancelled TICKET" and "late TICKET", "took V DIGEST", "withdrawn N",
+ * "error RC SENTENCE", "wrong WHAT", and at last "end V DIGEST pushed N counted N cancelled N late
+ * N".
  *
  *   elems=N      the vector
  *   pace_us=US   a gradient takes so long
@@ -56,6 +57,7 @@ static struct {
 	/* How often this process was told that it counts in a version, and how often the set of the
 	 * version says so, or -1. */
 	int told[VERSIONS_MAX], named[VERSIONS_MAX];
+	uint64_t had; /* the version of the last outcome */
 	atomic_bool over;
 } self = { .elems = 1000 };
 
@@ -150,8 +152,25 @@ static int take(void)
 
 /* ---- outcomes ---- */
 
+/* Its last versions do not count, and what it was told of them neither. */
+static void withdraw(const struct muster_outcome *o)
+{
+	(void)fprintf(self.out, "withdrawn %" PRIu64 "\n", o->withdrawn);
+	for (uint64_t v = self.had; v > self.had - o->withdrawn; v--) {
+		self.counted -= (uint64_t)self.told[v % VERSIONS_MAX];
+		self.cancelled += (uint64_t)self.told[v % VERSIONS_MAX];
+		self.told[v % VERSIONS_MAX] = 0;
+		self.named[v % VERSIONS_MAX] = -1;
+	}
+}
+
 static int judge(const struct muster_outcome *o)
 {
+	if (o->withdrawn > self.had)
+		return wrong("number of versions that are withdrawn", self.had);
+	if (o->withdrawn > 0)
+		withdraw(o);
+	self.had = o->version;
 	if (o->verdict == MUSTER_NONE)
 		return 0;
 	if (o->verdict == MUSTER_COUNTED) {

@@ -196,11 +196,13 @@ void mst_save_resume(struct mst_ledger *l)
 	if (kept == NULL)
 		return;
 	l->resumes = true;
-	if (l->cfg.owner == MUSTER_SERVERS_OWN)
+	if (l->cfg.owner == MUSTER_SERVERS_OWN) {
 		l->saved = (struct mst_claimed){ .number = kept->generation,
 						 .version = kept->version,
 						 .made = kept->made,
 						 .samples = kept->samples };
+		l->generation.next = kept->generation + 1;
+	}
 	l->samples_total = kept->samples;
 	l->reduction.applied = kept->version;
 	l->has_start_state = l->cfg.owner == MUSTER_SERVERS_OWN;

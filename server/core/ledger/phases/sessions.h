@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How sessions begin, and how they end because the worker or an operator wants it; and the start of
- * the job (PROTOCOL 2).
+ * How sessions begin, and how they end because the worker or an operator wants it (PROTOCOL 2).
  */
 #ifndef MST_SERVER_CORE_LEDGER_PHASES_SESSIONS_H
 #define MST_SERVER_CORE_LEDGER_PHASES_SESSIONS_H
@@ -11,15 +10,10 @@
 void mst_life_join(struct mst_ledger *l, const struct mst_ledger_event *ev);
 void mst_life_linked(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
 void mst_life_start(struct mst_ledger *l, struct mst_member *m, const struct mst_ledger_event *ev);
-void mst_life_state(struct mst_ledger *l, struct mst_member *m, const struct mst_brought *brought);
 void mst_life_leave(struct mst_ledger *l, struct mst_member *m, uint64_t seq);
 void mst_life_unlinked(struct mst_ledger *l, struct mst_member *m, uint32_t shard);
 /* Ends @m's session because an operator wants it, if that does not make the job fail under on_loss.
  */
 void mst_life_evict(struct mst_ledger *l, struct mst_member *m);
-/* Starts the job; its first step is still to be opened. */
-void mst_life_begin(struct mst_ledger *l);
-/* The first step is open: has the bound hold for the ranks that a checkpoint has kept ahead. */
-void mst_life_bound(struct mst_ledger *l);
 
 #endif

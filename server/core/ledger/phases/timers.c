@@ -223,6 +223,7 @@ uint64_t mst_timers_deadline(const struct mst_ledger *l, uint64_t handing_ns)
 
 	if (l->heard)
 		return l->listening.looked_ns;
+	due = earlier(due, l->phase == MST_PHASE_GATHERING ? l->gathering.look_ns : MST_NEVER);
 	due = earlier(due, bound_deadline(l));
 	due = earlier(due, end_deadline(l));
 	due = earlier(due, mst_trigger_deadline(l));

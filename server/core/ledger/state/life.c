@@ -90,6 +90,7 @@ void mst_life_lose(struct mst_ledger *l, struct mst_member *m, enum mst_evict_wh
 			m->state == MST_MEMBER_LEAVING;
 
 	end_session(l, m, why);
+	l->gathering.changed = true;
 	if (l->phase != MST_PHASE_RUNNING || !took_part)
 		return;
 	uint32_t live = mst_life_count(l);

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "common/base/bitset.h"
+#include "server/core/policy/majority.h"
 
 int mst_resized_outside(struct mst_ledger *l, uint32_t rank, const struct mst_claimed *claimed)
 {
@@ -19,35 +20,40 @@ int mst_resized_outside(struct mst_ledger *l, uint32_t rank, const struct mst_cl
 	return MST_AGAIN;
 }
 
-uint64_t mst_resized_number(const struct mst_ledger *l)
+/* A rank of this job that has only said hello may be gone before it says START. */
+static bool has_started(const struct mst_ledger *l, uint32_t rank)
 {
-	return l->outside.newest.number;
+	return rank < l->cfg.workers ? mst_member_takes_part(&l->member[rank])
+				     : mst_bitset_test(l->outside.ranks, rank);
 }
 
-/* How many ranks below @before have said hello; @claims: how many of these claim something. */
-static uint32_t count(const struct mst_ledger *l, uint32_t before, uint32_t *claims)
+uint32_t mst_resized_before(const struct mst_ledger *l, const struct mst_claimed *newest)
 {
-	uint32_t there = 0;
+	bool outside = l->outside.newest.number > newest->number;
+	uint32_t before = outside ? l->outside.newest.workers : newest->workers;
 
-	*claims = 0;
+	return before > 0 ? before : l->cfg.workers;
+}
+
+uint32_t mst_resized_claims(const struct mst_ledger *l, uint32_t before)
+{
+	uint32_t count = 0;
+
 	for (uint32_t rank = 0; rank < before; rank++) {
-		bool inside = rank < l->cfg.workers;
-		bool is = inside ? l->member[rank].state != MST_MEMBER_ABSENT
-				 : mst_bitset_test(l->outside.ranks, rank);
-		there += is;
-		*claims += is && (!inside || l->member[rank].claimed.number > 0);
+		bool outside = rank >= l->cfg.workers;
+		count += has_started(l, rank) && (outside || l->member[rank].claimed.number > 0);
 	}
-	return there;
+	return count;
 }
 
 bool mst_resized_suffice(const struct mst_ledger *l, const struct mst_claimed *newest)
 {
-	bool outside = l->outside.newest.number > newest->number;
-	uint32_t before = outside ? l->outside.newest.workers : newest->workers;
-	uint32_t claims;
+	uint32_t before = mst_resized_before(l, newest), there = 0;
 
 	/* If the number is the same, all are there. */
-	if (newest->number == 0 || before == 0 || before == l->cfg.workers)
+	if (before == l->cfg.workers)
 		return true;
-	return count(l, before, &claims) == before || 2 * claims > before;
+	for (uint32_t rank = 0; rank < before; rank++)
+		there += has_started(l, rank);
+	return there == before || mst_resized_claims(l, before) >= mst_majority(before);
 }

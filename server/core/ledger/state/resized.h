@@ -14,10 +14,12 @@
  * Return: MST_AGAIN: it comes back from an earlier generation, and is noted; it is told more once
  * this one has begun; -EIDRM: this one has begun; -ERANGE: it has never been one. */
 int mst_resized_outside(struct mst_ledger *l, uint32_t rank, const struct mst_claimed *claimed);
+/* How many workers the generation before had, if this one begins with @newest. */
+uint32_t mst_resized_before(const struct mst_ledger *l, const struct mst_claimed *newest);
+/* How many ranks below @before bring a claim: of this job, and outside. */
+uint32_t mst_resized_claims(const struct mst_ledger *l, uint32_t before);
 /* Are enough workers of the generation before there, or outside, if this one begins with @newest?
  * All ranks of this one are there. */
 bool mst_resized_suffice(const struct mst_ledger *l, const struct mst_claimed *newest);
-/* The number of the newest generation that those outside claim; 0: they claim none. */
-uint64_t mst_resized_number(const struct mst_ledger *l);
 
 #endif

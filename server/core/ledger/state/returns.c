@@ -6,15 +6,23 @@
 /* So many have to claim something before one of them can be found to be wrong. */
 #define CLAIMS_MIN 3u
 
-static bool claims(const struct mst_member *m)
+/* A start may go without one that has only said hello, and so without what it has. */
+bool mst_returns_claims(const struct mst_member *m)
 {
-	return m->state != MST_MEMBER_ABSENT && m->claimed.number > 0;
+	return mst_member_takes_part(m) && m->claimed.number > 0;
+}
+
+uint64_t mst_returns_seen(const struct mst_ledger *l, const struct mst_claimed *claimed)
+{
+	bool own = claimed->seen_id == l->cfg.generation_id;
+
+	return claimed->seen > claimed->number && !own ? claimed->seen : claimed->number;
 }
 
 bool mst_returns_any(const struct mst_ledger *l)
 {
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		if (claims(&l->member[rank]))
+		if (mst_returns_claims(&l->member[rank]))
 			return true;
 	}
 	return false;
@@ -39,7 +47,7 @@ static struct mst_member *newest_but(struct mst_ledger *l, const struct mst_memb
 	*count = 0;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (!claims(m) || m == but)
+		if (!mst_returns_claims(m) || m == but)
 			continue;
 		(*count)++;
 		if (newest == NULL || is_newer(&m->claimed, &newest->claimed))
@@ -91,6 +99,7 @@ static bool begins_with(const struct mst_member *m, const struct mst_claimed *ne
 	       !m->comes_back;
 }
 
+/* One that is not there may come yet, and lack the newest version. */
 struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_claimed *newest)
 {
 	struct mst_member *donor = NULL;
@@ -99,8 +108,10 @@ struct mst_member *mst_returns_donor(struct mst_ledger *l, const struct mst_clai
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
 		bool has = mst_claimed_same(&m->claimed, newest);
-		lacks |= (claims(m) && !has) || begins_with(m, newest);
-		if (has && (donor == NULL || (m->offers && !donor->offers)))
+		lacks |= m->state == MST_MEMBER_ABSENT || (m->claimed.number > 0 && !has) ||
+			 begins_with(m, newest);
+		if (has && mst_returns_claims(m) &&
+		    (donor == NULL || (m->offers && !donor->offers)))
 			donor = m;
 	}
 	return lacks ? donor : NULL;
@@ -122,28 +133,27 @@ static void go_on(struct mst_member *m)
 	m->given = m->ask.have = m->claimed.version;
 }
 
-static void begin_with_checkpoint(struct mst_ledger *l, uint64_t claimed)
+/* The number is after all that the checkpoint and workers know of. */
+static void begin_with_checkpoint(struct mst_ledger *l)
 {
 	struct mst_ledger_generation *g = &l->generation;
+	uint64_t number = g->next;
 
-	*g = (struct mst_ledger_generation){ .began = l->store.first, .newest = l->saved };
-	if (g->newest.number < claimed)
-		g->newest.number = claimed;
-	g->number = g->newest.number + 1;
+	*g = (struct mst_ledger_generation){
+		.number = number, .next = number, .began = l->store.first, .newest = l->saved
+	};
+	g->newest.number = number - 1;
 }
 
 void mst_returns_begin(struct mst_ledger *l, const struct mst_claimed *newest)
 {
-	uint64_t number = mst_resized_number(l);
-
-	if (number < newest->number)
-		number = newest->number;
 	if (l->cfg.owner == MUSTER_SERVERS_OWN) {
-		begin_with_checkpoint(l, number);
+		begin_with_checkpoint(l);
 		return;
 	}
 	l->generation = (struct mst_ledger_generation){
-		.number = number + 1,
+		.number = l->generation.next,
+		.next = l->generation.next,
 		.began = newest->version,
 		.newest = *newest,
 	};

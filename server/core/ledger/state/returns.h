@@ -10,7 +10,12 @@
 
 #include "server/core/ledger/state/state.h"
 
-/* Is a member there that has taken part in an earlier generation? */
+/* Has the member started, and does it bring a claim? */
+bool mst_returns_claims(const struct mst_member *m);
+/* The highest number of a start of another leader that a worker with this claim has taken part in;
+ * 0: it claims nothing. */
+uint64_t mst_returns_seen(const struct mst_ledger *l, const struct mst_claimed *claimed);
+/* Has a member started that has taken part in an earlier generation? */
 bool mst_returns_any(const struct mst_ledger *l);
 /* The newest claim, by generation and version; its number is 0 if there is none. If three members
  * or more claim something, and one is further ahead of all others than versions are kept, its claim

@@ -78,6 +78,7 @@ struct mst_transfer {
 /* The generation that runs. */
 struct mst_ledger_generation {
 	uint64_t number; /* from 1; 0: none has begun, or they are not counted */
+	uint64_t next;   /* the number that it has, or takes when it begins */
 	uint64_t began;  /* the version that it began with */
 	/* What it began with, of the generation before; number 0: there was none. */
 	struct mst_claimed newest;
@@ -87,6 +88,15 @@ struct mst_ledger_generation {
 struct mst_ledger_outside {
 	uint64_t ranks[MST_WORKERS_MAX / 64]; /* as a set */
 	struct mst_claimed newest; /* that they claim, by generation; number 0: nothing */
+};
+
+/* The ranks that are waited for at the start; phases/start.c. */
+struct mst_gathering {
+	bool changed;     /* who is there is to be looked at */
+	uint64_t look_ns; /* and at this time, when somebody is waited for no longer */
+	/* Ranks that have not said hello are waited for so long; MST_NEVER: nobody has come back.
+	 */
+	uint64_t return_until;
 };
 
 enum mst_phase { MST_PHASE_GATHERING, MST_PHASE_RUNNING, MST_PHASE_ENDED };
@@ -136,6 +146,7 @@ struct mst_ledger {
 	struct mst_claimed brought;
 	struct mst_ledger_generation generation;
 	struct mst_ledger_outside outside;
+	struct mst_gathering gathering;
 	bool begins;              /* all is there that the job starts with */
 	bool resumes;             /* the job goes on from a checkpoint, */
 	struct mst_claimed saved; /* which is this; its number is 0 where workers own */

@@ -28,11 +28,25 @@ static struct mst_generation of(uint64_t number, uint64_t id, uint64_t began, ui
 
 static void join(const struct mst_generation *generation, uint32_t incarnation)
 {
-	mst_lineage_session(&lineage, &(struct mst_welcome){ .generation = *generation,
-							     .incarnation = incarnation,
-							     .workers = 4,
-							     .record_ranks = 6,
-							     .workers_given = 4 });
+	static struct mst_welcome welcome;
+
+	welcome.generation = *generation;
+	welcome.start_number = generation->number;
+	welcome.incarnation = incarnation;
+	welcome.workers = welcome.workers_given = 4;
+	welcome.record_ranks = 6;
+	mst_lineage_session(&lineage, &welcome);
+}
+
+/* It is welcomed to a start that is to have this number, of the leader with this id. */
+static void join_start(uint64_t number, uint64_t id)
+{
+	static struct mst_welcome welcome;
+
+	welcome.generation = (struct mst_generation){ .run = RUN, .id = id };
+	welcome.start_number = number;
+	welcome.incarnation = 9;
+	mst_lineage_session(&lineage, &welcome);
 }
 
 /* The first generation, of a worker that owns. */
@@ -174,6 +188,72 @@ static void makers_of_the_last_versions_are_known(void)
 	CU_ASSERT_EQUAL(mst_lineage_maker(&lineage, 6 + MST_COUNTED_MAX), 0);
 }
 
+static bool has_seen(uint64_t number, uint64_t id)
+{
+	return mst_lineage_claim(&lineage, &claimed) && claimed.seen == number &&
+	       claimed.seen_id == id;
+}
+
+/* Another start must not have its number, though this worker has no outcome of it. */
+static void start_is_remembered_from_the_moment_that_start_is_said(void)
+{
+	begin();
+	mst_lineage_start(&lineage);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 3, 30));
+	CU_ASSERT_TRUE(has_seen(1, OWN));
+	join_start(2, X);
+	CU_ASSERT_TRUE(has_seen(1, OWN)); /* a hello is not enough */
+	join_start(2, X);
+	mst_lineage_start(&lineage);
+	CU_ASSERT_TRUE(has_seen(2, X)); /* it is lost before it has given any */
+	CU_ASSERT(claims(1, 3, OWN, OWN));
+	join_start(5, Y);
+	CU_ASSERT_TRUE(has_seen(2, X));
+	join_start(5, Y);
+	mst_lineage_start(&lineage);
+	CU_ASSERT_TRUE(has_seen(5, Y));
+	CU_ASSERT(claims(1, 3, OWN, OWN));
+}
+
+/* Else the next start does not hear of the one at which START is said. */
+static void start_is_not_said_once_the_claim_has_been_taken(void)
+{
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_start(&lineage));
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 3, 30));
+	join_start(2, X);
+	CU_ASSERT_TRUE(has_seen(1, OWN));
+	CU_ASSERT_FALSE(mst_lineage_start(&lineage));
+	CU_ASSERT_TRUE(has_seen(1, OWN));
+}
+
+static uint64_t shared(struct mst_generation next)
+{
+	return mst_lineage_shared(&lineage, &next, 6);
+}
+
+/* This worker has versions 1 to 3 of OWN, and 4 to 6 of X. */
+static void versions_of_another_line_are_told_from_its_own(void)
+{
+	begin();
+	for (uint64_t version = 1; version <= 3; version++)
+		CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, version, 0));
+	const struct mst_generation next = of(2, X, 3, OWN, OWN);
+	join(&next, 2);
+	for (uint64_t version = 4; version <= 6; version++)
+		CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, version, 0));
+	CU_ASSERT_EQUAL(shared(of(3, Y, 6, X, X)), 6);
+	CU_ASSERT_EQUAL(shared(of(3, Y, 9, X, X)), 6);
+	CU_ASSERT_EQUAL(shared(of(3, Y, 7, X, X)), 6);
+	CU_ASSERT_EQUAL(shared(of(3, Y, 5, X, X)), 5); /* its 6 reached nobody else */
+	CU_ASSERT_EQUAL(shared(of(3, Y, 4, X, OWN)), 4);
+	CU_ASSERT_EQUAL(shared(of(4, Y, 6, 33, X)), 5);  /* another has made 6 */
+	CU_ASSERT_EQUAL(shared(of(4, Y, 6, 33, 33)), 4); /* and 5; the one before is not known */
+	CU_ASSERT_EQUAL(shared(of(4, Y, 7, 33, 33)), 5);
+	CU_ASSERT_EQUAL(shared(of(4, Y, 4, 33, OWN)), 3);
+	CU_ASSERT_EQUAL(shared(of(3, Y, 0, 0, 0)), 0);
+}
+
 /* A version of a servers' own job does not follow from the one that a worker had before. */
 static void where_servers_own_nothing_is_said_of_the_version_before(void)
 {
@@ -278,6 +358,12 @@ static CU_TestInfo cases[] = {
 	{ "a generation that begins after the welcome is claimed",
 	  generation_that_begins_after_the_welcome_is_claimed },
 	{ "the makers of the last versions are known", makers_of_the_last_versions_are_known },
+	{ "a start is remembered from the moment that START is said",
+	  start_is_remembered_from_the_moment_that_start_is_said },
+	{ "START is not said once the claim has been taken",
+	  start_is_not_said_once_the_claim_has_been_taken },
+	{ "versions of another line are told from its own",
+	  versions_of_another_line_are_told_from_its_own },
 	{ "where servers own nothing is said of the version before",
 	  where_servers_own_nothing_is_said_of_the_version_before },
 	{ "a claim tells the number of workers of its generation",

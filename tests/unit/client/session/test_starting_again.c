@@ -86,17 +86,20 @@ static void begin(void)
 				      .servers = 1,
 				      .in_order = true,
 				      .history = HISTORY };
-	struct mst_generation first = { .run = "0123456789abcdef", .number = 1, .id = OWN };
+	static const struct mst_welcome first = {
+		.generation = { .run = "0123456789abcdef", .number = 1, .id = OWN },
+		.start_number = 1,
+		.incarnation = 1,
+	};
 
 	CU_ASSERT_EQUAL_FATAL(mst_worker_init(&worker, &cfg), 0);
 	mst_worker_start(&worker);
 	mst_lineage_init(&lineage, true);
-	mst_lineage_session(&lineage,
-			    &(struct mst_welcome){ .generation = first, .incarnation = 1 });
+	mst_lineage_session(&lineage, &first);
 	session = (struct mst_client_session){ .settings = &settings, .job = { .elems = ELEMS } };
-	starting = (struct mst_starting){ .session = &session,
-					  .worker = &worker,
-					  .failure = &failure };
+	starting = (struct mst_starting){
+		.session = &session, .worker = &worker, .lineage = &lineage, .failure = &failure
+	};
 	sets = states = starts = 0;
 	room = UINT32_MAX;
 	state_have = 0;
@@ -157,7 +160,7 @@ static void check_sets(uint64_t first, uint64_t last)
 static void sets_of_the_last_versions_come_in_order_before_the_state(void)
 {
 	begin_at(5);
-	mst_starting_again(&starting, &lineage, result);
+	mst_starting_again(&starting, result);
 	CU_ASSERT(starts == 1 && offers);
 	serve();
 	CU_ASSERT_EQUAL(sets + states, 0); /* nobody has asked */
@@ -176,7 +179,7 @@ static void sets_of_the_last_versions_come_in_order_before_the_state(void)
 static void set_has_the_window_that_its_version_was_made_under(void)
 {
 	begin_at(5);
-	mst_starting_again(&starting, &lineage, result);
+	mst_starting_again(&starting, result);
 	asks(true);
 	serve();
 	for (uint32_t i = 0; i < sets; i++) {
@@ -189,7 +192,7 @@ static void set_has_the_window_that_its_version_was_made_under(void)
 static void what_found_no_room_goes_on_where_it_was(void)
 {
 	begin_at(4);
-	mst_starting_again(&starting, &lineage, result);
+	mst_starting_again(&starting, result);
 	asks(true);
 	room = 0;
 	for (int i = 0; i < 100; i++) {
@@ -205,7 +208,7 @@ static void what_found_no_room_goes_on_where_it_was(void)
 static void worker_without_a_whole_copy_sends_its_sets_alone(void)
 {
 	begin_at(2);
-	mst_starting_again(&starting, &lineage, NULL);
+	mst_starting_again(&starting, NULL);
 	CU_ASSERT(starts == 1 && !offers);
 	asks(false);
 	serve();
@@ -219,7 +222,7 @@ static void worker_without_a_whole_copy_sends_its_sets_alone(void)
 static void each_start_gets_all(void)
 {
 	begin_at(5);
-	mst_starting_again(&starting, &lineage, result);
+	mst_starting_again(&starting, result);
 	asks(true);
 	room = 3;
 	serve();
@@ -227,7 +230,7 @@ static void each_start_gets_all(void)
 	state_have = 0;
 	room = UINT32_MAX;
 	lose();
-	mst_starting_again(&starting, &lineage, result);
+	mst_starting_again(&starting, result);
 	serve();
 	check_sets(5 - HISTORY, 5);
 	CU_ASSERT_EQUAL(state_have, sizeof(result));

@@ -34,6 +34,8 @@ static void make_hello(void)
 							     .made_before = 5,
 							     .samples = 7040,
 							     .incarnation = 2,
+							     .seen = 6,
+							     .seen_id = 8,
 							     .in_force = { 2, 1, "async" } },
 					      .workforce = { 8, 4, 2 } };
 }
@@ -99,6 +101,7 @@ static void make_welcome(void)
 			  .pkey = -1,
 			  .encrypted = 1 },
 		.generation = { "0123456789abcdef", 4, 9, 55, 7, 5 },
+		.start_number = 4,
 		.server_patience_ns = 600000000000,
 		.history = 8,
 		.in_force = { 1, 1, "kbatchasync:4" },

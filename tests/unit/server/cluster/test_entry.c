@@ -132,7 +132,7 @@ static void an_answer_and_an_end_come_too(void)
 	d.answer.where = MST_WHERE_COPIED;
 	CU_ASSERT(goes(&d));
 	CU_ASSERT_EQUAL(memcmp(&order.decision.answer, &d.answer, sizeof(d.answer)), 0);
-	for (int why = MST_EVICT_LEFT; why <= MST_EVICT_TOO_LATE; why++) {
+	for (int why = MST_EVICT_LEFT; why <= MST_EVICT_OUTNUMBERED; why++) {
 		d = (struct mst_decision){ .kind = MST_DO_EVICT,
 					   .who = who,
 					   .evict = (enum mst_evict_why)why };
@@ -222,10 +222,10 @@ static void an_order_that_cannot_be_is_refused(void)
 	REFUSED(MST_PEER_RELEASE, answer.where, MST_WHERE_NOWHERE + 1);
 	REFUSED(MST_PEER_RELEASE, answer.buffer, 4);
 	REFUSED(MST_PEER_RELEASE, rank, 5);
-	REFUSED(MST_PEER_EVICT, code, MST_EVICT_TOO_LATE + 1);
+	REFUSED(MST_PEER_EVICT, code, MST_EVICT_OUTNUMBERED + 1);
 	REFUSED(MST_PEER_EVICT, code, -1);
 	REFUSED(MST_PEER_EVICT, rank, 5);
-	REFUSED(MST_PEER_FINISH, code, MST_FINISH_NOT_BEGUN + 1);
+	REFUSED(MST_PEER_FINISH, code, MST_FINISH_SUPERSEDED + 1);
 	REFUSED(MST_PEER_FINISH, code, -1);
 	REFUSED(MST_PEER_FINISH, kind, MST_PEER_LOST); /* a report */
 	REFUSED(MST_PEER_SETTLE, kind, MST_PEER_REDUCED);

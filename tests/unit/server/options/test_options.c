@@ -77,7 +77,8 @@ static void defaults_are_those_of_the_manual(void)
 	CU_ASSERT(o->join_timeout_ns == UINT64_C(60000000000));
 	CU_ASSERT(mst_server_options_stop_timeout(o, 7) == 7);
 	CU_ASSERT(mst_server_options_join_until(o, 5) == UINT64_C(60000000005));
-	CU_ASSERT(o->on_loss == MST_LOSS_SHRINK && o->min_workers == 1 && o->chunk == 131072);
+	CU_ASSERT(o->on_loss == MST_LOSS_SHRINK && mst_server_options_min_workers(o) == 1 &&
+		  o->chunk == 131072);
 	CU_ASSERT(o->group == 8 && o->history == 8 && o->catch_up == 4 && o->buffers == 4);
 	CU_ASSERT(o->spin_pauses == 0 && o->spin_yields == 2000);
 	mst_options_free(&w.options);

@@ -100,19 +100,20 @@ static void run_that_has_begun_takes_no_claim_of_another(void)
 	CU_ASSERT(says(RUN) && says(now.now.run));
 }
 
-static void claim_of_a_later_generation_ends_no_worker(void)
+/* The ledger ends then, and has to hear of it. */
+static void claim_of_a_later_generation_goes_to_the_ledger(void)
 {
 	const struct mst_generation_view view = { .number = 6, .began = 7 };
 
 	begin(1);
 	CU_ASSERT_EQUAL(check(), 0);
 	mst_generation_begins(&now, &view);
-	CU_ASSERT_EQUAL(check(), 0);
 	claim(RUN, 6, 8);
+	hello.returning.seen = 9;
+	hello.returning.seen_id = 5;
 	CU_ASSERT_EQUAL(check(), 0);
-	claim(RUN, 7, 8);
-	CU_ASSERT_EQUAL(check(), MST_AGAIN);
-	CU_ASSERT(says("generation 7") && says("generation 6") && says("end this one"));
+	struct mst_claimed claimed = mst_generation_claimed(&hello);
+	CU_ASSERT(claimed.number == 6 && claimed.seen == 9 && claimed.seen_id == 5);
 }
 
 static void server_that_counts_no_generations_takes_no_claim(void)
@@ -142,6 +143,9 @@ static void claim_that_cannot_be_breaks_the_protocol(void)
 	CU_ASSERT(breaks_the_protocol());
 	begin(1);
 	hello.returning.version = UINT64_MAX;
+	CU_ASSERT(breaks_the_protocol());
+	begin(1);
+	hello.returning.seen = UINT64_MAX; /* the next number would be 0 */
 	CU_ASSERT(breaks_the_protocol());
 	begin(1);
 	hello.returning.samples = -1;
@@ -324,8 +328,8 @@ static CU_TestInfo cases[] = {
 	{ "the first claim says which run it is", first_claim_says_which_run_it_is },
 	{ "a run that has begun takes no claim of another",
 	  run_that_has_begun_takes_no_claim_of_another },
-	{ "a claim of a later generation ends no worker",
-	  claim_of_a_later_generation_ends_no_worker },
+	{ "a claim of a later generation goes to the ledger",
+	  claim_of_a_later_generation_goes_to_the_ledger },
 	{ "a server that counts no generations takes no claim",
 	  server_that_counts_no_generations_takes_no_claim },
 	{ "a claim that cannot be breaks the protocol", claim_that_cannot_be_breaks_the_protocol },

@@ -318,7 +318,23 @@ static void each_hears_what_has_become_of_its_own_gradients(void)
 	CU_ASSERT_EQUAL(worker[1].last.counted.row[0].version, 8);
 	CU_ASSERT_EQUAL(worker[1].last.counted.row[0].count, 8);
 	CU_ASSERT_EQUAL(worker[1].last.counted.row[1].version, 9);
-	CU_ASSERT_EQUAL(base.job.sets.count, 0); /* nobody needs them any more */
+	end();
+}
+
+/* A rank that the start did not wait for has pushed what is in the version. */
+static void who_comes_later_hears_it_too(void)
+{
+	struct mst_begins later = { .counted.count = 0 };
+
+	begin(true);
+	all_sets();
+	state_of(2, BYTES);
+	start(2, X);
+	mst_job_begins(&base.job, 1, &worker[1].line.conn->claimed, &later);
+	CU_ASSERT_EQUAL(later.generation.id, worker[1].last.generation.id);
+	CU_ASSERT(later.generation.number == 2 && later.generation.began == 9);
+	CU_ASSERT_EQUAL_FATAL(later.counted.count, 2);
+	CU_ASSERT(later.counted.row[0].version == 8 && later.counted.row[1].version == 9);
 	end();
 }
 
@@ -349,6 +365,7 @@ static CU_TestInfo cases[] = {
 	{ "all hear that a generation begins", all_hear_that_a_generation_begins },
 	{ "each hears what has become of its own gradients",
 	  each_hears_what_has_become_of_its_own_gradients },
+	{ "who comes later hears it, too", who_comes_later_hears_it_too },
 	{ "a job that counts no generations says nothing",
 	  job_that_counts_no_generations_says_nothing },
 	CU_TEST_INFO_NULL,

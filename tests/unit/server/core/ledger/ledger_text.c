@@ -55,7 +55,7 @@ static const char *const evict_name[] = {
 	[MST_EVICT_INVALID] = "invalid",   [MST_EVICT_STALE] = "stale",
 	[MST_EVICT_NO_STATE] = "no state", [MST_EVICT_UNTAKEN] = "untaken",
 	[MST_EVICT_ASKED] = "asked",       [MST_EVICT_APART] = "apart",
-	[MST_EVICT_TOO_LATE] = "too late",
+	[MST_EVICT_TOO_LATE] = "too late", [MST_EVICT_OUTNUMBERED] = "outnumbered",
 };
 
 static const char *const finish_name[] = {
@@ -73,6 +73,7 @@ static const char *const finish_name[] = {
 	[MST_FINISH_CLOSED] = "closed",
 	[MST_FINISH_STOOD] = "stood",
 	[MST_FINISH_NOT_BEGUN] = "not begun",
+	[MST_FINISH_SUPERSEDED] = "superseded",
 };
 
 static const char *const verdict_name[] = {

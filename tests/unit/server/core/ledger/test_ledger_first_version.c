@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The loss of a server before all workers have had the first version of the run (PROTOCOL 11). */
+#include <errno.h>
+
 #include "tests/unit/server/core/ledger/transfer_case.h"
 #include "tests/ut.h"
 
@@ -21,6 +23,7 @@ static void enter_as(struct ledger_job *j, uint32_t rank, const struct mst_claim
 	job_link(j, rank, 0);
 	start.kind = MST_EV_START;
 	start.who = j->worker[rank].who;
+	j->worker[rank].asks = 1;
 	job_event(j, &start);
 }
 
@@ -83,11 +86,35 @@ static void with_a_first_version_without_a_state_nothing_is_brought(void)
 	job_close(&j);
 }
 
+/* A state of its own generation has all, also if the first version was never given to it. */
+static void who_has_the_first_version_goes_on_in_the_first_generation(void)
+{
+	const struct mst_ledger_event offers_nothing = { .offers = false };
+	struct mst_ledger_cfg cfg = transfer_case_cfg("bsp", 2);
+	struct ledger_job j;
+
+	cfg.generation_id = OWN;
+	job_open(&j, &cfg);
+	enter_as(&j, 0, &nothing, offers_nothing, false);
+	enter_as(&j, 1, &nothing, offers_nothing, false);
+	transfer_case_versions(&j, 2, 0);
+	job_lose(&j, 1, -EPIPE);
+	transfer_case_versions(&j, 1, 1);
+	enter_as(&j, 1, &first, (struct mst_ledger_event){ .offers = true }, false);
+	transfer_case_versions(&j, 1, 1);
+	const struct mst_decision *d = job_last(&j, MST_DO_RELEASE, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	CU_ASSERT(d->answer.version == 1 && d->answer.where == MST_WHERE_COPIED);
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
 	{ "who has no version yet begins with the first of the run",
 	  who_has_no_version_yet_begins_with_the_first_of_the_run },
 	{ "with a first version without a state nothing is brought",
 	  with_a_first_version_without_a_state_nothing_is_brought },
+	{ "who has the first version goes on in the first generation",
+	  who_has_the_first_version_goes_on_in_the_first_generation },
 	CU_TEST_INFO_NULL,
 };
 

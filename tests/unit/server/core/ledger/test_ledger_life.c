@@ -461,7 +461,7 @@ static void ends_have_an_error_where_something_is_wrong(void)
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_NO_START), -EINVAL);
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_TOO_FEW), -EHOSTDOWN);
 	CU_ASSERT_EQUAL(mst_finish_error(MST_FINISH_LOSS), -EHOSTDOWN);
-	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_NOT_BEGUN; why++)
+	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_SUPERSEDED; why++)
 		CU_ASSERT_EQUAL(mst_finish_error((enum mst_finish_why)why) != 0,
 				mst_finish_failed((enum mst_finish_why)why));
 }
@@ -470,16 +470,18 @@ static void ends_have_an_error_where_something_is_wrong(void)
  * to where it is not wanted. */
 static void workers_may_come_back_from_what_is_no_fault_of_theirs(void)
 {
-	for (int why = MST_EVICT_LEFT; why <= MST_EVICT_TOO_LATE; why++) {
+	for (int why = MST_EVICT_LEFT; why <= MST_EVICT_OUTNUMBERED; why++) {
 		enum mst_evict_why e = (enum mst_evict_why)why;
-		bool lost = e == MST_EVICT_LOST || e == MST_EVICT_LEASE || e == MST_EVICT_PATIENCE;
+		bool lost = e == MST_EVICT_LOST || e == MST_EVICT_LEASE ||
+			    e == MST_EVICT_PATIENCE || e == MST_EVICT_OUTNUMBERED;
 		CU_ASSERT_EQUAL(mst_evict_word(e, true), lost ? MST_AGAIN : mst_evict_error(e));
 		CU_ASSERT_EQUAL(mst_evict_word(e, false), mst_evict_error(e));
 	}
-	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_NOT_BEGUN; why++) {
+	for (int why = MST_FINISH_COMMITS; why <= MST_FINISH_SUPERSEDED; why++) {
 		enum mst_finish_why f = (enum mst_finish_why)why;
 		bool again = f == MST_FINISH_SERVER || f == MST_FINISH_STOPPED ||
-			     f == MST_FINISH_STOOD || f == MST_FINISH_NOT_BEGUN;
+			     f == MST_FINISH_STOOD || f == MST_FINISH_NOT_BEGUN ||
+			     f == MST_FINISH_SUPERSEDED || f == MST_FINISH_TOO_FEW;
 		CU_ASSERT_EQUAL(mst_finish_word(f, true), again ? MST_AGAIN : mst_finish_error(f));
 		CU_ASSERT_EQUAL(mst_finish_word(f, false), mst_finish_error(f));
 	}
