@@ -344,8 +344,16 @@ static void note_withdrawn(struct muster *m)
 	r->withdrawn += given - r->shared;
 }
 
-/* The last version of the generation in which the worker has pushed that the next one goes on
- * from, or one before in which no push of it is. */
+/* Did a push of this worker count in this version, in the generation of its last session, or in an
+ * earlier one, of which it has not been told yet? */
+static bool counted_in(const struct muster *m, const struct mst_counted_row *row)
+{
+	return row->made == m->returning.generation ||
+	       mst_lineage_has_counted(&m->lineage, row->version, row->made);
+}
+
+/* The last version that the next generation goes on from, and in which a push of this worker
+ * counted; or one before in which none did. */
 static uint64_t last_that_counts(const struct muster *m)
 {
 	const struct mst_returning_handle *r = &m->returning;
@@ -363,7 +371,7 @@ static uint64_t last_that_counts(const struct muster *m)
 		last = g->began - 1;
 	for (uint32_t i = 0; i < b->counted.count; i++) {
 		const struct mst_counted_row *row = &b->counted.row[i];
-		if (row->made == r->generation && row->version > last)
+		if (counted_in(m, row) && row->version > last)
 			last = row->version;
 	}
 	return last;
@@ -384,6 +392,8 @@ static void judge_by_sets(struct muster *m)
 						 .sent = m->returning.sent };
 		if (row->made == m->returning.generation && row->version > 0)
 			mst_tickets_counted(&m->worker.tickets, &part);
+		if (counted_in(m, row))
+			mst_lineage_counted(&m->lineage, row->version, row->made);
 	}
 }
 

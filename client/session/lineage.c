@@ -97,6 +97,16 @@ uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version)
 	return remembered(l, version);
 }
 
+void mst_lineage_counted(struct mst_lineage *l, uint64_t version, uint64_t made)
+{
+	l->made[version % MST_COUNTED_MAX] = (struct mst_lineage_made){ version, made };
+}
+
+bool mst_lineage_has_counted(const struct mst_lineage *l, uint64_t version, uint64_t made)
+{
+	return made != 0 && remembered(l, version) == made;
+}
+
 static bool is_made_by_another(const struct mst_lineage *l, uint64_t version, uint64_t maker)
 {
 	const struct mst_lineage_made *cell = &l->made[version % MST_COUNTED_MAX];

@@ -33,7 +33,8 @@ struct mst_lineage {
 	/* The last outcome and the one before: the word says which is which. */
 	struct mst_returning mark[2];
 	_Atomic uint64_t word;
-	/* The handle's thread: who has made the last versions that were given. */
+	/* The handle's thread: who has made the last versions that were given, and later ones in
+	 * which gradients of this worker are known to have counted. */
 	struct mst_lineage_made {
 		uint64_t version, made;
 	} made[MST_COUNTED_MAX];
@@ -63,6 +64,11 @@ bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out);
 /* The handle's thread: the id of the generation that made @version, which is one of the last that
  * were given, or a later one of this generation; 0: none has, or it is not known. */
 uint64_t mst_lineage_maker(const struct mst_lineage *l, uint64_t version);
+/* The handle's thread: gradients of this worker have counted in @version, which it has not been
+ * given yet, and which the generation of this id has made. */
+void mst_lineage_counted(struct mst_lineage *l, uint64_t version, uint64_t made);
+/* Is that so? */
+bool mst_lineage_has_counted(const struct mst_lineage *l, uint64_t version, uint64_t made);
 /* The newest version up to @have, the worker's last one, that the generation @next goes on from
  * too. If it has gone on from another line since two generations or more, it may be an earlier one
  * yet. */

@@ -85,7 +85,7 @@ void handle_init(struct handle *h, const struct handle_figures *f, const struct 
 	m->links.transport = &pipe_transport;
 	m->links.net = &h->net.net;
 	m->links.rank = w->rank = f->rank;
-	w->workers = f->workers;
+	w->workers = w->record_ranks = f->workers;
 	w->elems = f->elems;
 	w->slots = f->slots;
 	w->buffers = f->buffers;

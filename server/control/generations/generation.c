@@ -81,8 +81,8 @@ static bool is_sane(const struct mst_hello *hello)
 
 	return hello->rank >= 0 && r->incarnation > 0 && r->incarnation <= INCARNATION_MAX &&
 	       is_run(r->run) && r->number > 0 && r->number <= NUMBER_MAX &&
-	       r->version <= NUMBER_MAX && r->seen <= NUMBER_MAX && r->samples >= 0 && r->samples <= MST_SAMPLES_MAX &&
-	       mst_in_force_is_sane(&r->in_force);
+	       r->version <= NUMBER_MAX && r->seen <= NUMBER_MAX && r->samples >= 0 &&
+	       r->samples <= MST_SAMPLES_MAX && mst_in_force_is_sane(&r->in_force);
 }
 
 static int not_counted(const struct mst_hello *hello, const struct mst_server_options *o,

@@ -148,6 +148,9 @@ static void number_comes_after_all_that_those_outside_claim(void)
 	enter(&j, 0, &had);
 	enter(&j, 1, &had);
 	come(&j, 3, &later);
+	CU_ASSERT_FALSE(mst_ledger_started(j.ledger)); /* who was told of 4 says hello again */
+	enter(&j, 0, &had);
+	enter(&j, 1, &had);
 	CU_ASSERT_TRUE(began_at(&j, 10));
 	job_close(&j);
 }
@@ -160,8 +163,8 @@ static void more_than_half_is_of_the_newest_generation_that_is_claimed(void)
 
 	later.number = 4;
 	begin(&j, 2, 8);
-	enter(&j, 0, &had);
 	come(&j, 7, &later);
+	enter(&j, 0, &had);
 	enter(&j, 1, &had);
 	CU_ASSERT_FALSE(mst_ledger_started(j.ledger)); /* 3 of 8 */
 	come(&j, 6, &later);
