@@ -48,7 +48,7 @@ int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint6
 		return rc;
 	mst_return_drop_copy(m);
 	m->lineage.stateless = false;
-	(void)mst_lineage_outcome(&m->lineage, gift.version, m->worker.held.samples);
+	(void)mst_lineage_taken(&m->lineage, gift.version, m->worker.held.samples);
 	*state = gift.data;
 	*bytes = gift.bytes;
 	*version = gift.version;

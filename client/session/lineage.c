@@ -143,7 +143,7 @@ static void mark(struct mst_lineage *l, uint64_t version, double samples, struct
 	l->made[version % MST_COUNTED_MAX] = (struct mst_lineage_made){ version, out->made };
 }
 
-bool mst_lineage_outcome(struct mst_lineage *l, uint64_t version, double samples)
+static bool enter(struct mst_lineage *l, uint64_t version, double samples, bool taken)
 {
 	uint64_t word = atomic_load(&l->word);
 	const struct mst_returning *had = last(l);
@@ -152,7 +152,18 @@ bool mst_lineage_outcome(struct mst_lineage *l, uint64_t version, double samples
 	if ((word & FROZEN) || l->of.number == 0 || same)
 		return !(word & FROZEN);
 	mark(l, version, samples, &l->mark[(word & PLACE) == 0]);
+	l->mark[(word & PLACE) == 0].taken = taken;
 	return atomic_compare_exchange_strong(&l->word, &word, (word ^ PLACE) | HAS);
+}
+
+bool mst_lineage_outcome(struct mst_lineage *l, uint64_t version, double samples)
+{
+	return enter(l, version, samples, false);
+}
+
+bool mst_lineage_taken(struct mst_lineage *l, uint64_t version, double samples)
+{
+	return enter(l, version, samples, true);
 }
 
 bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out)

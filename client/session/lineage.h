@@ -57,6 +57,8 @@ void mst_lineage_begins(struct mst_lineage *l, const struct mst_generation *of);
 /* An outcome of @version is given now, with so many samples in all versions up to it.
  * Return: false: it must not be: the claim has been taken. */
 bool mst_lineage_outcome(struct mst_lineage *l, uint64_t version, double samples);
+/* The same, where the version has been taken over with the state of another worker. */
+bool mst_lineage_taken(struct mst_lineage *l, uint64_t version, double samples);
 /* Any thread: takes the claim. Return: false: there is none, for no outcome has been given in a
  * generation; *out is zeroed then. */
 bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out);

@@ -182,6 +182,9 @@ struct mst_returning {
 	/* The last start that it has said START to: which number it was to have, and its id. The
 	 * worker need not have had an outcome of that generation. */
 	uint64_t seen, seen_id;
+	/* 1: the version was taken over with the state of another worker, and there was no outcome
+	 * after that. So the others may be at a much later one. */
+	uint32_t taken;
 };
 
 struct mst_hello {

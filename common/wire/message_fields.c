@@ -55,6 +55,7 @@ static const struct mst_field hello_fields[] = {
 	OPTIONAL(22, U32, mst_hello, returning.incarnation, 0),
 	OPTIONAL(23, U64, mst_hello, returning.seen, 0),
 	OPTIONAL(24, U64, mst_hello, returning.seen_id, 0),
+	OPTIONAL(25, ENUM, mst_hello, returning.taken, 2),
 	OPTIONAL(30, ENUM, mst_hello, returning.workers, MST_WORKERS_MAX + 1),
 	OPTIONAL(31, ENUM, mst_hello, workforce.workers, MST_WORKERS_MAX + 1),
 	OPTIONAL(32, ENUM, mst_hello, workforce.given, MST_WORKERS_MAX + 1),

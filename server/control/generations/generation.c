@@ -174,7 +174,8 @@ struct mst_claimed mst_generation_claimed(const struct mst_hello *hello)
 				     .made_before = r->made_before,
 				     .samples = r->samples,
 				     .seen = r->seen,
-				     .seen_id = r->seen_id };
+				     .seen_id = r->seen_id,
+				     .taken = r->taken != 0 };
 }
 
 uint64_t mst_generation_stands(const struct mst_job_generation *g, const struct mst_claimed *of)

@@ -37,6 +37,7 @@ struct mst_claimed {
 	/* The highest number of a start that it has said START to, and of which generation: it need
 	 * not have had an outcome of that. */
 	uint64_t seen, seen_id;
+	bool taken; /* the version, with the state of another worker: it was late */
 };
 
 /* Is it the same version that both claim? */

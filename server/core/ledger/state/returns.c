@@ -39,42 +39,46 @@ static bool is_newer(const struct mst_claimed *a, const struct mst_claimed *b)
 	return a->made > b->made;
 }
 
-static struct mst_member *newest_but(struct mst_ledger *l, const struct mst_member *but,
-				     uint32_t *count)
+static struct mst_member *newest_claim(struct mst_ledger *l)
 {
 	struct mst_member *newest = NULL;
 
-	*count = 0;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (!mst_returns_claims(m) || m == but)
-			continue;
-		(*count)++;
-		if (newest == NULL || is_newer(&m->claimed, &newest->claimed))
+		if (mst_returns_claims(m) &&
+		    (newest == NULL || is_newer(&m->claimed, &newest->claimed)))
 			newest = m;
 	}
 	return newest;
 }
 
-static bool is_absurd(const struct mst_ledger *l, const struct mst_claimed *first,
-		      const struct mst_claimed *second)
+/* Is it further ahead of all others than any can be? One that has taken its version over was late
+ * itself, and tells nothing of how far the others are. */
+static bool is_absurd(const struct mst_ledger *l, const struct mst_member *first)
 {
-	return l->cfg.owner == MUSTER_WORKERS_OWN && first->number == second->number &&
-	       first->version - second->version > l->cfg.history;
+	uint32_t claims = 1;
+
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		if (m == first || !mst_returns_claims(m) || m->claimed.taken)
+			continue;
+		if (m->claimed.number != first->claimed.number ||
+		    first->claimed.version - m->claimed.version <= l->cfg.history)
+			return false;
+		claims++;
+	}
+	return l->cfg.owner == MUSTER_WORKERS_OWN && claims >= CLAIMS_MIN;
 }
 
 struct mst_claimed mst_returns_newest(struct mst_ledger *l)
 {
-	uint32_t count, others;
-	struct mst_member *first = newest_but(l, NULL, &count);
+	struct mst_member *first = newest_claim(l);
 
-	if (first == NULL)
-		return (struct mst_claimed){ 0 };
-	struct mst_member *second = newest_but(l, first, &others);
-	if (count < CLAIMS_MIN || !is_absurd(l, &first->claimed, &second->claimed))
-		return first->claimed;
-	first->claimed.number = 0;
-	return second->claimed;
+	while (first != NULL && is_absurd(l, first)) {
+		first->claimed.number = 0;
+		first = newest_claim(l);
+	}
+	return first != NULL ? first->claimed : (struct mst_claimed){ 0 };
 }
 
 /* A generation has made all versions after the one that it began with. */

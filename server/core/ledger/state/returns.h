@@ -19,7 +19,8 @@ uint64_t mst_returns_seen(const struct mst_ledger *l, const struct mst_claimed *
 bool mst_returns_any(const struct mst_ledger *l);
 /* The newest claim, by generation and version; its number is 0 if there is none. If three members
  * or more claim something, and one is further ahead of all others than versions are kept, its claim
- * is void from now on: there is no such version. */
+ * is void from now on: there is no such version. Members that have taken their version over are
+ * not counted. */
 struct mst_claimed mst_returns_newest(struct mst_ledger *l);
 /* A member that has the newest version, while another one that comes back lacks it: if there is
  * one, a member whose copy is whole. NULL: nobody lacks it. */

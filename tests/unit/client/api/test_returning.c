@@ -118,13 +118,24 @@ static bool greet_next(struct fake_leader *f, uint32_t incarnation)
 	return fake_say(f, &msg);
 }
 
+/* The worker has heard the welcome: then the session is lost, and not the try. */
+static bool is_heard(const struct fake_leader *f)
+{
+	struct mst_reason why;
+
+	while (!atomic_load(&f->released) &&
+	       mst_reconnect_look(&client_handle->reconnect, &why) != MST_RECONNECT_WELCOMED)
+		mst_sleep_ns(MST_MS / 4);
+	return !atomic_load(&f->released);
+}
+
 /* The links of the last session have ended when the next is welcomed. */
 static bool let_in_next(struct fake_leader *f)
 {
 	uint32_t incarnation = 2;
 
 	for (uint32_t i = 0; i < plan.losses; i++) {
-		if (!greet_next(f, incarnation++))
+		if (!greet_next(f, incarnation++) || !is_heard(f))
 			return false;
 	}
 	fake_unlink(f);

@@ -98,6 +98,17 @@ static void last_outcome_is_what_is_claimed(void)
 	CU_ASSERT_EQUAL(claimed.incarnation, 1);
 }
 
+static void version_that_was_taken_over_is_said_to_be(void)
+{
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_taken(&lineage, 5, 50));
+	CU_ASSERT(claims(1, 5, OWN, OWN) && claimed.taken == 1);
+	begin();
+	CU_ASSERT_TRUE(mst_lineage_taken(&lineage, 5, 50));
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 6, 60));
+	CU_ASSERT(claims(1, 6, OWN, OWN) && claimed.taken == 0);
+}
+
 static void no_generation_has_made_the_first_version_of_all(void)
 {
 	begin();
@@ -349,6 +360,8 @@ static CU_TestInfo cases[] = {
 	{ "a job that counts no generations gives nothing to claim",
 	  job_that_counts_no_generations_gives_nothing_to_claim },
 	{ "the last outcome is what is claimed", last_outcome_is_what_is_claimed },
+	{ "a version that was taken over is said to be",
+	  version_that_was_taken_over_is_said_to_be },
 	{ "no generation has made the first version of all",
 	  no_generation_has_made_the_first_version_of_all },
 	{ "an outcome after the claim is not given", outcome_after_the_claim_is_not_given },

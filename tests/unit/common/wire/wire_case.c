@@ -36,6 +36,7 @@ static void make_hello(void)
 							     .incarnation = 2,
 							     .seen = 6,
 							     .seen_id = 8,
+							     .taken = 1,
 							     .in_force = { 2, 1, "async" } },
 					      .workforce = { 8, 4, 2 } };
 }

@@ -425,7 +425,35 @@ static void leader_ends_when_a_rank_has_been_at_a_later_start(void)
 	CU_ASSERT_EQUAL(mst_finish_word(MST_FINISH_SUPERSEDED, true), MST_AGAIN);
 }
 
+/* What one worker has brought is written over by what the next one is to send. */
+static void version_is_brought_again_if_who_sends_it_is_lost(void)
+{
+	struct mst_claimed eight = nine, seven = nine;
+	struct ledger_job j;
+
+	eight.version = 8;
+	seven.version = 7;
+	open_job(&j, 3, 2);
+	enter(&j, 0, &eight);
+	enter(&j, 1, &seven);
+	enter(&j, 2, &seven);
+	job_lose(&j, 2, 0);
+	bring(&j); /* version 8, of rank 0 */
+	job_lose(&j, 1, 0);
+	enter(&j, 1, &nine);
+	enter(&j, 2, &nine);
+	job_lose(&j, 1, 0);
+	enter(&j, 1, &seven);
+	const struct mst_decision *d = job_last(&j, MST_DO_SEND_STATE, 2);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	CU_ASSERT_EQUAL(d->commit.version, 9);
+	CU_ASSERT(begins(&j, 3));
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
+	{ "a version is brought again if who sends it is lost",
+	  version_is_brought_again_if_who_sends_it_is_lost },
 	{ "all ranks start at once", all_ranks_start_at_once },
 	{ "a rank that does not come back is waited for so long",
 	  rank_that_does_not_come_back_is_waited_for_so_long },

@@ -197,6 +197,19 @@ static void claim_further_ahead_than_versions_are_kept_is_void(void)
 	CU_ASSERT_EQUAL(begins_with(2, 10, 3), 10);
 }
 
+static void claim_ahead_of_late_ones_is_not_void(void)
+{
+	struct mst_claimed late = claim(1, 7, X, X);
+	struct ledger_job j;
+
+	late.taken = true;
+	const struct mst_claimed claimed[] = { late, late, claim(1, 100, X, X), late };
+	open_with(&j, claimed, 4);
+	bring(&j, 2, false);
+	CU_ASSERT(began_at(&j, 2, 100));
+	job_close(&j);
+}
+
 static void who_makes_a_void_claim_is_as_new(void)
 {
 	const struct mst_claimed claimed[] = { claim(1, 7, X, X), claim(1, 7, X, X) };
@@ -642,6 +655,7 @@ static CU_TestInfo cases[] = {
 	  order_of_ranks_does_not_decide_between_two_lines },
 	{ "a claim further ahead than versions are kept is void",
 	  claim_further_ahead_than_versions_are_kept_is_void },
+	{ "a claim ahead of late ones is not void", claim_ahead_of_late_ones_is_not_void },
 	{ "who makes a void claim is as new", who_makes_a_void_claim_is_as_new },
 	{ "all that have it keep it, and nothing is sent",
 	  all_that_have_it_keep_it_and_nothing_is_sent },
