@@ -333,6 +333,7 @@ def checkpoint_of_another_run(a):
     with Line(a, 30) as other:
         other.join_all(*SMALL)
         other.ended()
+        other.is_saved(30)  # the server ends after its workers
         theirs = other.manifest()
         with Line(a, 100000, *OFTEN, patience="60s") as job:
             job.join_all(*SMALL)
