@@ -50,6 +50,10 @@ bool mst_resized_suffice(const struct mst_ledger *l, const struct mst_claimed *n
 {
 	uint32_t before = mst_resized_before(l, newest), there = 0;
 
+	/* Only ranks that are left out have a version: the job does not begin anew without it. */
+	if (l->cfg.owner == MUSTER_WORKERS_OWN && newest->number == 0 &&
+	    l->outside.newest.number > 0)
+		return false;
 	/* If the number is the same, all are there. */
 	if (before == l->cfg.workers)
 		return true;

@@ -120,6 +120,19 @@ static void half_of_them_and_more_that_are_new_do_not_suffice(void)
 	job_close(&j);
 }
 
+static void job_does_not_begin_anew_while_a_rank_that_is_left_out_has_a_version(void)
+{
+	struct mst_claimed had = claim(3, VERSION);
+	struct ledger_job j;
+
+	begin(&j, 2, 3);
+	come(&j, 2, &had);
+	enter(&j, 0, &nothing);
+	enter(&j, 1, &nothing);
+	CU_ASSERT_FALSE(mst_ledger_started(j.ledger));
+	job_close(&j);
+}
+
 static void rank_that_is_left_out_is_told_once_the_generation_has_begun(void)
 {
 	struct mst_claimed had = claim(3, VERSION);
@@ -201,6 +214,8 @@ static void record_of_the_first_version_names_ranks_that_are_left_out(void)
 }
 
 static CU_TestInfo cases[] = {
+	{ "a job does not begin anew while a rank that is left out has a version",
+	  job_does_not_begin_anew_while_a_rank_that_is_left_out_has_a_version },
 	{ "ranks that are new wait for a state, and the others keep theirs",
 	  ranks_that_are_new_wait_for_a_state_and_the_others_keep_theirs },
 	{ "a start of fewer waits for more than half of those before",
