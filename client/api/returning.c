@@ -252,6 +252,15 @@ int mst_return_step(struct muster *m)
 	}
 }
 
+/* Without a word: the connection has closed, or a server is there that has not begun. */
+static const char *why_lost(const struct muster *m)
+{
+	if (m->session.told.reason.text[0] != '\0')
+		return m->session.told.reason.text;
+	return mst_control_lost(m->session.control) ? "its connection has closed"
+						    : "a server there waits for other ranks";
+}
+
 static int time_is_over(struct muster *m)
 {
 	uint64_t lost_ns, left_ns;
@@ -262,7 +271,7 @@ static int time_is_over(struct muster *m)
 			       "%.3g s (%.200s), and no other has taken its place yet; nothing is "
 			       "lost, wait again (for %.3g s more, --server-patience)",
 			       m->session.job.rank, m->session.job.name, m->settings.server,
-			       (double)lost_ns / (double)MST_SECOND, m->session.told.reason.text,
+			       (double)lost_ns / (double)MST_SECOND, why_lost(m),
 			       (double)left_ns / (double)MST_SECOND);
 }
 

@@ -166,15 +166,33 @@ bool mst_lineage_taken(struct mst_lineage *l, uint64_t version, double samples)
 	return enter(l, version, samples, true);
 }
 
-bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out)
+/* Without an outcome. The number of the generation may be above the one of the WELCOME. */
+static void note_was_in(const struct mst_lineage *l, struct mst_returning *out)
+{
+	memcpy(out->run, l->was_in.run, sizeof(out->run));
+	out->workers = l->workers;
+	out->record_ranks = l->record_ranks;
+	if (out->seen < l->was_in.number) {
+		out->seen = l->was_in.number;
+		out->seen_id = l->was_in.id;
+	}
+}
+
+bool mst_lineage_claim(struct mst_lineage *l, const struct mst_generation *begun,
+		       struct mst_returning *out)
 {
 	uint64_t word = atomic_fetch_or(&l->word, FROZEN);
 
 	*out = (struct mst_returning){ .number = 0 };
-	if (!(word & HAS))
+	if ((word & START) && begun->number > 0)
+		l->was_in = *begun;
+	if (word & HAS)
+		*out = l->mark[(word & PLACE) != 0];
+	else if (l->was_in.number == 0)
 		return false;
-	*out = l->mark[(word & PLACE) != 0];
 	note_seen(l, word, out);
+	if (!(word & HAS))
+		note_was_in(l, out);
 	out->incarnation = l->incarnation;
 	return true;
 }

@@ -33,6 +33,9 @@ struct mst_lineage {
 	/* The last outcome and the one before: the word says which is which. */
 	struct mst_returning mark[2];
 	_Atomic uint64_t word;
+	/* The last generation that this worker was in; number 0: none. The thread that takes the
+	 * claim has it. */
+	struct mst_generation was_in;
 	/* The handle's thread: who has made the last versions that were given, and later ones in
 	 * which gradients of this worker are known to have counted. */
 	struct mst_lineage_made {
@@ -59,9 +62,12 @@ void mst_lineage_begins(struct mst_lineage *l, const struct mst_generation *of);
 bool mst_lineage_outcome(struct mst_lineage *l, uint64_t version, double samples);
 /* The same, where the version has been taken over with the state of another worker. */
 bool mst_lineage_taken(struct mst_lineage *l, uint64_t version, double samples);
-/* Any thread: takes the claim. Return: false: there is none, for no outcome has been given in a
- * generation; *out is zeroed then. */
-bool mst_lineage_claim(struct mst_lineage *l, struct mst_returning *out);
+/* Any thread: takes the claim: of the last outcome, or without a version if there was none yet.
+ * @begun: the generation of the session, as far as its leader has told that it runs; number 0: it
+ * has not begun.
+ * Return: false: there is none, for the worker was in no generation; *out is zeroed then. */
+bool mst_lineage_claim(struct mst_lineage *l, const struct mst_generation *begun,
+		       struct mst_returning *out);
 
 /* The handle's thread: the id of the generation that made @version, which is one of the last that
  * were given, or a later one of this generation; 0: none has, or it is not known. */

@@ -56,6 +56,12 @@ static void nap(const struct mst_reconnect *c, uint64_t ns)
 		mst_sleep_ns(left_ns < NAP_NS ? left_ns : NAP_NS);
 }
 
+/* That the leader has told of. */
+static const struct mst_generation *begun(const struct mst_told *told)
+{
+	return told->begun ? &told->begins.generation : &told->welcome.generation;
+}
+
 /* From now on the old session gives no outcome any more. */
 static void begin(struct mst_reconnect *c)
 {
@@ -68,7 +74,7 @@ static void begin(struct mst_reconnect *c)
 		c->next.control = NULL;
 		mst_control_free(old);
 	} else {
-		(void)mst_lineage_claim(c->lineage, &c->next.returning);
+		(void)mst_lineage_claim(c->lineage, begun(told), &c->next.returning);
 		c->next.rank = (int32_t)told->welcome.rank;
 	}
 	if (told->knows)

@@ -169,8 +169,8 @@ struct mst_workforce {
 
 /* What a worker that comes back has. */
 struct mst_returning {
-	char run[MST_RUN_LEN]; /* of the generation of its last outcome; "": there was none */
-	uint64_t number;
+	char run[MST_RUN_LEN];        /* of the generations that it was in; "": it was in none */
+	uint64_t number;              /* of the one of its last outcome; 0: it has had none yet */
 	uint32_t workers;             /* that this generation had */
 	uint32_t record_ranks;        /* that its records might name: not fewer than the workers */
 	uint64_t version;             /* of its last outcome, */
@@ -180,7 +180,8 @@ struct mst_returning {
 	uint32_t incarnation;         /* of its last session */
 	struct mst_in_force in_force; /* the newest that it has been told of */
 	/* The last start that it has said START to: which number it was to have, and its id. The
-	 * worker need not have had an outcome of that generation. */
+	 * worker need not have had an outcome of that generation. Without any outcome the
+	 * generation has begun, and the worker was told so. */
 	uint64_t seen, seen_id;
 	/* 1: the version was taken over with the state of another worker, and there was no outcome
 	 * after that. So the others may be at a much later one. */

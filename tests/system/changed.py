@@ -122,8 +122,8 @@ class Saved(Line):
     def all_know(self, generation, policy):
         """Each rank is in this generation, and has been told that this is the policy."""
         def know():
-            last = [self.lines(r, "version")[-1] for r in range(WORKERS)]
-            return all(w[2:] == [str(generation), policy] for w in last)
+            last = [self.lines(r, "version")[-1:] for r in range(WORKERS)]
+            return all(w and w[0][2:] == [str(generation), policy] for w in last)
         must(until(know, SECONDS), f"not all know {policy}: {self.said()}")
 
 

@@ -91,6 +91,24 @@ def host_is_lost_under_a_quorum(a):
     a_host_is_lost(a, "backup:3", "comes_back=1", *SMALL)
 
 
+def rank_without_a_version_counts(a):
+    """It computes since the job has begun, so the others have made all versions without it."""
+    with Line(a, "--commits", "60", "--policy", "backup:3", *QUICK, *CALM,
+              "--join-timeout", "60s", workers=4) as job:
+        job.join(0, "elems=1000", "pace_us=3000000", "comes_back=1")
+        for rank in (1, 2, 3):
+            job.join(rank, "elems=1000", "pace_us=5000", "comes_back=1")
+        job.reaches(10)
+        job.worker[3].kill()
+        job.server.kill()
+        check("rank 0 has had no version", job.newest(0) == 0)
+        job.lead()
+        must(until(lambda: began(job.server)[0] == 2, SECONDS), f"no start: {job.said()}")
+        check("rank 0 is said to come back",
+              re.search(r"rank 0 joined .*, again", job.server.said()))
+        job.reaches(began(job.server)[1] + 1)
+
+
 def half_of_the_ranks_do_not_start(a):
     """The other half may be with another leader."""
     with Line(a, "--commits", "40", *QUICK, "--join-timeout", "4s", workers=4) as job:
@@ -228,7 +246,8 @@ def old_leader_wakes(a):
         exact(job, commits, digest, "-110")
 
 
-CASES = cases(host_is_lost_under_bsp, host_is_lost_under_a_quorum, half_of_the_ranks_do_not_start,
+CASES = cases(host_is_lost_under_bsp, host_is_lost_under_a_quorum,
+              rank_without_a_version_counts, half_of_the_ranks_do_not_start,
               options_that_need_all_ranks_are_warned_of,
               rank_that_comes_later_counts, rank_of_an_old_line_is_told, old_leader_wakes)
 if __name__ == "__main__":

@@ -65,10 +65,17 @@ class Resized(Line):
         return super().join(rank, f"elems={self.elems}", *words)
 
     def is_at(self, more):
-        """All ranks have made so many versions since."""
-        goal = max(self.newest(rank) for rank in range(self.ranks)) + more
-        for rank in range(self.ranks):
-            self.reaches(goal, rank)
+        """So many versions have been made since, and each rank has a part in them. A rank that has
+        taken a state has a version, and need not have counted in any."""
+        since, ranks = max(self.newest(rank) for rank in range(self.ranks)), range(self.ranks)
+        for rank in ranks:
+            self.reaches(since + more, rank)
+
+        def all_count():
+            told = [of for version, told in self.sets().items() if version > since
+                    for _, of in told]
+            return set(ranks) <= {rank for of in told for rank in of}
+        must(until(all_count, SECONDS), f"not all ranks count: {self.said()}")
 
     def sets(self):
         """By version, what each rank says: its digest and the ranks in it. The last version of a

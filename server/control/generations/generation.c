@@ -78,11 +78,12 @@ static bool is_run(const char *run)
 static bool is_sane(const struct mst_hello *hello)
 {
 	const struct mst_returning *r = &hello->returning;
+	bool has = r->number > 0 || (r->seen > 0 && r->version == 0);
 
-	return hello->rank >= 0 && r->incarnation > 0 && r->incarnation <= INCARNATION_MAX &&
-	       is_run(r->run) && r->number > 0 && r->number <= NUMBER_MAX &&
-	       r->version <= NUMBER_MAX && r->seen <= NUMBER_MAX && r->samples >= 0 &&
-	       r->samples <= MST_SAMPLES_MAX && mst_in_force_is_sane(&r->in_force);
+	return has && hello->rank >= 0 && r->incarnation > 0 && r->incarnation <= INCARNATION_MAX &&
+	       is_run(r->run) && r->number <= NUMBER_MAX && r->version <= NUMBER_MAX &&
+	       r->seen <= NUMBER_MAX && r->samples >= 0 && r->samples <= MST_SAMPLES_MAX &&
+	       mst_in_force_is_sane(&r->in_force);
 }
 
 static int not_counted(const struct mst_hello *hello, const struct mst_server_options *o,

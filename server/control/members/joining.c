@@ -275,7 +275,7 @@ bool mst_joining_hello(struct mst_joining *j, struct mst_conn *c, const struct m
 		refuse(j, c, rc, why.text, now_ns);
 		return true;
 	}
-	if (mst_hello_returns(hello))
+	if (hello->returning.number > 0)
 		warn_lacks(j, hello);
 	ev.join.cookie = c->id;
 	ev.join.rank = hello->rank;

@@ -28,7 +28,7 @@ struct mst_identity {
 
 /* What a worker that comes back has of an earlier generation, or of the one that runs. */
 struct mst_claimed {
-	uint64_t number;      /* of the generation of its last outcome; 0: it claims nothing */
+	uint64_t number;      /* of the generation of its last outcome; 0: it had none */
 	uint32_t workers;     /* that this generation had; 0: not known */
 	uint64_t version;     /* of its last outcome, */
 	uint64_t made;        /* which was made by the generation of this id; 0: by none; */
@@ -39,6 +39,12 @@ struct mst_claimed {
 	uint64_t seen, seen_id;
 	bool taken; /* the version, with the state of another worker: it was late */
 };
+
+/* Has it been in a generation of the run, with an outcome or without? New processes have not. */
+static inline bool mst_claimed_takes_part(const struct mst_claimed *claimed)
+{
+	return claimed->number > 0 || claimed->seen > 0;
+}
 
 /* Is it the same version that both claim? */
 static inline bool mst_claimed_same(const struct mst_claimed *a, const struct mst_claimed *b)

@@ -27,7 +27,8 @@ struct mst_gathered {
 	uint32_t workers; /* that the generation before had */
 	uint32_t least;   /* --min-workers: with fewer a leader does not go on */
 	uint32_t started; /* ranks that are there, and have said START */
-	uint32_t claims;  /* those of them that bring a claim of the run: new processes do not */
+	/* Ranks of these that have been in a generation of the run: new processes have not. */
+	uint32_t claims;
 };
 
 /* May a generation start with these, though others are missing? */

@@ -17,14 +17,14 @@
 static bool is_taken(const struct mst_ledger *l, const struct mst_ledger_event *ev)
 {
 	const struct mst_member *m = &l->member[ev->join.rank];
-	bool newcomer = l->phase == MST_PHASE_GATHERING && m->claimed.number == 0;
+	bool newcomer = l->phase == MST_PHASE_GATHERING && !mst_claimed_takes_part(&m->claimed);
 
 	if (m->state == MST_MEMBER_ABSENT)
 		return false;
 	bool itself = l->phase == MST_PHASE_GATHERING ? m->incarnation <= ev->join.incarnation
 						      : m->incarnation == ev->join.incarnation;
 
-	return ev->join.claimed.number == 0 || (!itself && !newcomer);
+	return !mst_claimed_takes_part(&ev->join.claimed) || (!itself && !newcomer);
 }
 
 static int rank_for(struct mst_ledger *l, const struct mst_ledger_event *ev, uint32_t *rank)
@@ -58,7 +58,7 @@ static void take_later_number(struct mst_ledger *l, uint64_t seen)
 	l->generation.next = seen + 1;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
 		struct mst_member *m = &l->member[rank];
-		if (m->state != MST_MEMBER_ABSENT && m->claimed.number > 0)
+		if (m->state != MST_MEMBER_ABSENT && mst_claimed_takes_part(&m->claimed))
 			mst_life_lose(l, m, MST_EVICT_OUTNUMBERED);
 	}
 	l->gathering.return_until = MST_NEVER;
@@ -69,7 +69,8 @@ static void await_returns(struct mst_ledger *l, const struct mst_claimed *claime
 {
 	struct mst_gathering *g = &l->gathering;
 
-	if (l->phase != MST_PHASE_GATHERING || claimed->number == 0 || g->return_until != MST_NEVER)
+	if (l->phase != MST_PHASE_GATHERING || !mst_claimed_takes_part(claimed) ||
+	    g->return_until != MST_NEVER)
 		return;
 	g->return_until = l->cfg.return_ns < MST_NEVER - l->now_ns ? l->now_ns + l->cfg.return_ns
 								   : MST_NEVER;

@@ -44,8 +44,8 @@ static void begin_generation(struct mst_ledger *l)
 	if (newest.number > 0 || l->saved.number > 0)
 		mst_returns_begin(l, &newest);
 	else
-		l->generation = (struct mst_ledger_generation){ .number = 1,
-								.next = 1,
+		l->generation = (struct mst_ledger_generation){ .number = l->generation.next,
+								.next = l->generation.next,
 								.began = l->store.first };
 }
 
@@ -191,6 +191,12 @@ static uint64_t awaited_until(const struct mst_ledger *l, const struct mst_membe
 							      : MST_NEVER;
 }
 
+/* Where the job stands, though nobody that is there has had an outcome: only a checkpoint tells. */
+static bool is_known(const struct mst_ledger *l, const struct mst_claimed *newest)
+{
+	return newest->number > 0 || (l->cfg.owner == MUSTER_SERVERS_OWN && l->resumes);
+}
+
 /* May the generation start with those that have started? Where any loss fails the job, a start
  * without a rank would be one. */
 static bool may_lack_some(struct mst_ledger *l)
@@ -200,6 +206,8 @@ static bool may_lack_some(struct mst_ledger *l)
 	if (l->cfg.generation_id == 0 || l->rule.on_loss == MST_LOSS_FAIL || g.started < g.least)
 		return false;
 	struct mst_claimed newest = mst_returns_newest(l);
+	if (!is_known(l, &newest))
+		return false;
 	g.workers = mst_resized_before(l, &newest);
 	g.claims = mst_resized_claims(l, g.workers);
 	return mst_majority_starts(&g);

@@ -10,7 +10,7 @@ int mst_resized_outside(struct mst_ledger *l, uint32_t rank, const struct mst_cl
 {
 	struct mst_ledger_outside *out = &l->outside;
 
-	if (claimed->number == 0 || rank >= MST_WORKERS_MAX)
+	if (!mst_claimed_takes_part(claimed) || rank >= MST_WORKERS_MAX)
 		return -ERANGE;
 	if (l->phase != MST_PHASE_GATHERING)
 		return -EIDRM;
@@ -41,7 +41,8 @@ uint32_t mst_resized_claims(const struct mst_ledger *l, uint32_t before)
 
 	for (uint32_t rank = 0; rank < before; rank++) {
 		bool outside = rank >= l->cfg.workers;
-		count += has_started(l, rank) && (outside || l->member[rank].claimed.number > 0);
+		count += has_started(l, rank) &&
+			 (outside || mst_claimed_takes_part(&l->member[rank].claimed));
 	}
 	return count;
 }

@@ -49,6 +49,13 @@ static void join_start(uint64_t number, uint64_t id)
 	mst_lineage_session(&lineage, &welcome);
 }
 
+static const struct mst_generation none; /* has begun */
+
+static bool takes_claim(const struct mst_generation *begun)
+{
+	return mst_lineage_claim(&lineage, begun, &claimed);
+}
+
 /* The first generation, of a worker that owns. */
 static void begin(void)
 {
@@ -60,29 +67,58 @@ static void begin(void)
 
 static bool claims(uint64_t number, uint64_t version, uint64_t made, uint64_t made_before)
 {
-	return mst_lineage_claim(&lineage, &claimed) && claimed.number == number &&
-	       claimed.version == version && claimed.made == made &&
-	       claimed.made_before == made_before;
+	return takes_claim(&none) && claimed.number == number && claimed.version == version &&
+	       claimed.made == made && claimed.made_before == made_before;
 }
 
 static void worker_without_an_outcome_claims_nothing(void)
 {
-	static const struct mst_returning none;
+	static const struct mst_returning nothing;
 
 	begin();
 	claimed.version = 9;
-	CU_ASSERT_FALSE(mst_lineage_claim(&lineage, &claimed));
-	CU_ASSERT_EQUAL(memcmp(&claimed, &none, sizeof(none)), 0);
+	CU_ASSERT_FALSE(takes_claim(&none));
+	CU_ASSERT_EQUAL(memcmp(&claimed, &nothing, sizeof(nothing)), 0);
+}
+
+static bool has_only_seen(const struct mst_generation *begun, uint64_t number, uint64_t id)
+{
+	return takes_claim(begun) && claimed.number == 0 && claimed.version == 0 &&
+	       strcmp(claimed.run, RUN) == 0 && claimed.seen == number && claimed.seen_id == id &&
+	       claimed.incarnation > 0;
+}
+
+/* Else a rank that is late at the first steps counts as a new process when it comes back. */
+static void worker_without_an_outcome_claims_that_it_was_in_a_generation(void)
+{
+	const struct mst_generation first = of(1, OWN, 0, 0, 0), third = of(3, Y, 5, X, X);
+
+	begin();
+	CU_ASSERT_FALSE(takes_claim(&first)); /* it has not said START */
+	begin();
+	mst_lineage_start(&lineage);
+	CU_ASSERT(has_only_seen(&first, 1, OWN));
+	join_start(2, X);
+	CU_ASSERT(has_only_seen(&none, 1, OWN));
+	join_start(2, X);
+	mst_lineage_start(&lineage);
+	CU_ASSERT(has_only_seen(&none, 2, X)); /* which need not have begun */
+	join_start(2, Y);
+	mst_lineage_start(&lineage);
+	CU_ASSERT(has_only_seen(&third, 3, Y)); /* another rank knew of a later start */
+	join_start(4, X);
+	mst_lineage_start(&lineage);
+	mst_lineage_begins(&lineage, &third);
+	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 6, 60));
+	CU_ASSERT(claims(3, 6, Y, X));
 }
 
 static void job_that_counts_no_generations_gives_nothing_to_claim(void)
 {
-	const struct mst_generation none = { .number = 0 };
-
 	mst_lineage_init(&lineage, true);
 	join(&none, 1);
 	CU_ASSERT_TRUE(mst_lineage_outcome(&lineage, 5, 50));
-	CU_ASSERT_FALSE(mst_lineage_claim(&lineage, &claimed));
+	CU_ASSERT_FALSE(takes_claim(&none));
 }
 
 static void last_outcome_is_what_is_claimed(void)
@@ -201,8 +237,7 @@ static void makers_of_the_last_versions_are_known(void)
 
 static bool has_seen(uint64_t number, uint64_t id)
 {
-	return mst_lineage_claim(&lineage, &claimed) && claimed.seen == number &&
-	       claimed.seen_id == id;
+	return takes_claim(&none) && claimed.seen == number && claimed.seen_id == id;
 }
 
 /* Another start must not have its number, though this worker has no outcome of it. */
@@ -289,7 +324,7 @@ static void *claimer(void *arg)
 	for (unsigned i = 1; i <= sessions; i++) {
 		while (atomic_load(&lost) < i)
 			(void)sched_yield();
-		(void)mst_lineage_claim(&lineage, &taken);
+		(void)mst_lineage_claim(&lineage, &none, &taken);
 		atomic_store(&done, i);
 	}
 	return NULL;
@@ -357,6 +392,8 @@ static void newest_number_of_workers_is_remembered(void)
 
 static CU_TestInfo cases[] = {
 	{ "a worker without an outcome claims nothing", worker_without_an_outcome_claims_nothing },
+	{ "a worker without an outcome claims that it was in a generation",
+	  worker_without_an_outcome_claims_that_it_was_in_a_generation },
 	{ "a job that counts no generations gives nothing to claim",
 	  job_that_counts_no_generations_gives_nothing_to_claim },
 	{ "the last outcome is what is claimed", last_outcome_is_what_is_claimed },

@@ -123,6 +123,17 @@ static void server_that_counts_no_generations_takes_no_claim(void)
 	CU_ASSERT(says("--server-patience") && says("rank 3") && says("version 7"));
 }
 
+static void worker_without_an_outcome_says_which_run_it_is(void)
+{
+	begin(1);
+	hello.returning.number = hello.returning.version = 0;
+	hello.returning.seen = 4;
+	CU_ASSERT_EQUAL(check(), 0);
+	CU_ASSERT_STRING_EQUAL(now.now.run, RUN);
+	CU_ASSERT_EQUAL(mst_generation_claimed(&hello).number, 0);
+	CU_ASSERT_EQUAL(mst_generation_claimed(&hello).seen, 4);
+}
+
 static bool breaks_the_protocol(void)
 {
 	int rc = check();
@@ -139,8 +150,12 @@ static void claim_that_cannot_be_breaks_the_protocol(void)
 	hello.returning.incarnation = 0;
 	CU_ASSERT(breaks_the_protocol());
 	begin(1);
+	hello.returning.number = hello.returning.version = 0;
+	CU_ASSERT(breaks_the_protocol()); /* it has been in no generation */
+	begin(1);
 	hello.returning.number = 0;
-	CU_ASSERT(breaks_the_protocol());
+	hello.returning.seen = 4;
+	CU_ASSERT(breaks_the_protocol()); /* a version of none */
 	begin(1);
 	hello.returning.version = UINT64_MAX;
 	CU_ASSERT(breaks_the_protocol());
@@ -332,6 +347,8 @@ static CU_TestInfo cases[] = {
 	  claim_of_a_later_generation_goes_to_the_ledger },
 	{ "a server that counts no generations takes no claim",
 	  server_that_counts_no_generations_takes_no_claim },
+	{ "a worker without an outcome says which run it is",
+	  worker_without_an_outcome_says_which_run_it_is },
 	{ "a claim that cannot be breaks the protocol", claim_that_cannot_be_breaks_the_protocol },
 	{ "all of the claim goes to the ledger", all_of_the_claim_goes_to_the_ledger },
 	{ "a generation that begins says who has made its first version",

@@ -205,6 +205,48 @@ static void new_processes_are_no_part_of_the_majority(void)
 	job_close(&j);
 }
 
+/* It has been in the last generation, and was late for each of its versions. */
+static const struct mst_claimed late = { .seen = 2, .seen_id = X };
+
+static void rank_that_has_had_no_version_yet_counts(void)
+{
+	struct ledger_job j;
+
+	open_job(&j, 4, 3);
+	enter(&j, 0, &late); /* time runs from here */
+	enter(&j, 1, &nine);
+	enter(&j, 2, &nine);
+	job_wait(&j, RETURN_NS - SOON_NS, -1);
+	CU_ASSERT_FALSE(mst_ledger_started(j.ledger));
+	job_wait(&j, SOON_NS, -1);
+	CU_ASSERT(begins(&j, 3));
+	CU_ASSERT_EQUAL(job_version(&j), 9);
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_RELEASE, 0), 0); /* it takes a state */
+	CU_ASSERT_EQUAL(job_count(&j, MST_DO_BEHIND, 0), 1);
+	job_close(&j);
+}
+
+/* The fourth may have any of them. */
+static void without_any_version_all_are_waited_for(void)
+{
+	struct ledger_job j;
+
+	open_job(&j, 4, 3);
+	enter_first(&j, 3, &late);
+	job_wait(&j, 5 * RETURN_NS, -1);
+	CU_ASSERT_FALSE(mst_ledger_started(j.ledger));
+	enter(&j, 3, &nine);
+	CU_ASSERT(has_begun(&j, 3));
+	CU_ASSERT_EQUAL(job_version(&j), 9);
+	job_close(&j);
+	open_job(&j, 4, 3);
+	enter_first(&j, 3, &late);
+	enter(&j, 3, &nothing);
+	CU_ASSERT(has_begun(&j, 3)); /* no version is left of the run: it begins anew */
+	CU_ASSERT_EQUAL(job_version(&j), 0);
+	job_close(&j);
+}
+
 static void without_a_claim_all_are_waited_for(void)
 {
 	struct ledger_job j;
@@ -462,6 +504,8 @@ static CU_TestInfo cases[] = {
 	{ "half of the ranks do not start", half_of_the_ranks_do_not_start },
 	{ "fewer than the least do not start", fewer_than_the_least_do_not_start },
 	{ "new processes are no part of the majority", new_processes_are_no_part_of_the_majority },
+	{ "a rank that has had no version yet counts", rank_that_has_had_no_version_yet_counts },
+	{ "without any version all are waited for", without_any_version_all_are_waited_for },
 	{ "without a claim all are waited for", without_a_claim_all_are_waited_for },
 	{ "with a least number of at most half all are waited for",
 	  with_a_least_number_of_at_most_half_all_are_waited_for },
