@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
+#include "common/base/clock.h"
+
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
@@ -44,22 +46,39 @@ void *mst_pages_map(int fd, size_t bytes, int prot)
 	return base;
 }
 
-/* A huge page is made of one that has been used in part: of each something is, by reading it. */
-static void touch(uintptr_t begin, uintptr_t end)
+/* For one huge page: as small ones it would take about this long. */
+#define ONE_NS (2 * MST_MS)
+#define BEHIND_MAX_NS (20 * MST_MS)
+
+bool mst_pages_keeps_up(uint64_t *behind_ns, uint64_t took_ns)
 {
-	for (uintptr_t at = begin; at < end; at += MST_PAGES_HUGE)
-		(void)*(const volatile uint8_t *)at;
+	uint64_t all_ns = *behind_ns + took_ns;
+
+	*behind_ns = all_ns > ONE_NS ? all_ns - ONE_NS : 0;
+	return *behind_ns <= BEHIND_MAX_NS;
+}
+
+/* A huge page is made of one that has been used in part: something of it is, by reading it. */
+static bool gather_one(uintptr_t at)
+{
+	(void)*(const volatile uint8_t *)at;
+	return madvise((void *)at, MST_PAGES_HUGE, MADV_COLLAPSE) == 0;
 }
 
 bool mst_pages_gather(void *p, size_t bytes)
 {
 	uintptr_t begin = (uintptr_t)p / MST_PAGES_HUGE * MST_PAGES_HUGE;
 	uintptr_t end = ((uintptr_t)p + bytes) / MST_PAGES_HUGE * MST_PAGES_HUGE;
+	uint64_t behind_ns = 0, before_ns = mst_now_ns();
+	bool all = bytes >= MST_PAGES_LARGE, goes_on = all;
 
-	if (bytes < MST_PAGES_LARGE)
-		return false;
-	touch(begin, end);
-	return madvise((void *)begin, end - begin, MADV_COLLAPSE) == 0;
+	for (uintptr_t at = begin; goes_on && at < end; at += MST_PAGES_HUGE) {
+		all &= gather_one(at);
+		uint64_t now_ns = mst_now_ns();
+		goes_on = mst_pages_keeps_up(&behind_ns, now_ns - before_ns);
+		before_ns = now_ns;
+	}
+	return all && goes_on;
 }
 
 static bool is_whole(size_t at)

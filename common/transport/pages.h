@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define MST_PAGES_HUGE ((size_t)2 << 20)
 /* What is smaller fits the translation caches well enough, and would grow to no purpose. */
@@ -24,9 +25,14 @@ void *mst_pages_map(int fd, size_t bytes, int prot);
 
 /* Gathers the huge pages that make up [p, p + bytes), part of such a mapping, all but perhaps the
  * last; none if it is not large. Memory that has not been used yet is taken, zeroed: in less time
- * than touching it page by page takes. Anybody may use it meanwhile. Return: it is in huge pages;
- * else it works as before, in small ones. */
+ * than touching it page by page takes. Where the host has no huge pages left and must move others'
+ * memory for each, that takes up to ten times as long as small pages: then the rest stays in small
+ * ones. Anybody may use the memory meanwhile. Return: it is in huge pages; else it works as before,
+ * in small ones, all or a part. */
 bool mst_pages_gather(void *p, size_t bytes);
+/* Is gathering still worth its time, after one more huge page has taken so long? Pure.
+ * @behind_ns: by how much it is slower than small pages are so far; at first 0. */
+bool mst_pages_keeps_up(uint64_t *behind_ns, uint64_t took_ns);
 
 #define MST_PAGES_SMALL ((size_t)4096)
 

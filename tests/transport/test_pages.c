@@ -161,6 +161,26 @@ static void both_ends_have_them(void)
 	close(fd);
 }
 
+/* Where each huge page costs the move of other memory: a start of 7 s was seen. */
+static void gathering_ends_when_it_is_slower_than_small_pages(void)
+{
+	uint64_t behind_ns = 0;
+	unsigned slow = 0;
+
+	for (int i = 0; i < 1000; i++)
+		CU_ASSERT(mst_pages_keeps_up(&behind_ns, MST_MS / 3));
+	while (slow < 1000 && mst_pages_keeps_up(&behind_ns, 5 * MST_MS))
+		slow++;
+	CU_ASSERT(slow > 1 && slow < 10); /* the fast ones before do not pay for them */
+	behind_ns = 0;
+	for (int i = 0; i < 1000; i++) { /* one is slow now and then */
+		CU_ASSERT(mst_pages_keeps_up(&behind_ns, 15 * MST_MS));
+		for (int k = 0; k < 10; k++)
+			CU_ASSERT(mst_pages_keeps_up(&behind_ns, MST_MS / 3));
+	}
+	CU_ASSERT(!mst_pages_keeps_up(&behind_ns, 30 * MST_MS));
+}
+
 static void only_what_is_asked_for_is_taken(void)
 {
 	int fd = memory_of(32 * MIB);
@@ -276,6 +296,8 @@ static CU_TestInfo cases[] = {
 	{ "what cannot be mapped is told", what_cannot_be_mapped_is_told },
 	{ "gathering changes no byte", gathering_changes_no_byte },
 	{ "both ends have them", both_ends_have_them },
+	{ "gathering ends when it is slower than small pages",
+	  gathering_ends_when_it_is_slower_than_small_pages },
 	{ "only what is asked for is taken", only_what_is_asked_for_is_taken },
 	{ "what is published is all taken", what_is_published_is_all_taken },
 	{ "what a worker lends is not", what_a_worker_lends_is_not },
