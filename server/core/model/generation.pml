@@ -82,6 +82,7 @@
 #define MARK_FIRST 18
 #define SET_OF_ANY 19
 #define VERDICT_AGAIN 20
+#define NO_VERSION 21
 #ifndef MUTANT
 #define MUTANT NOT_MUTATED
 #endif
@@ -94,7 +95,7 @@ hidden byte LINE;     /* the next generation has what its ranks had in outcomes 
 hidden byte KEPT;     /* what was told counted is in the line that goes on */
 hidden byte VERDICT;  /* one verdict for each ticket, and the right one */
 hidden byte ALONE;    /* when a server starts, no other one can go on */
-hidden byte ONE_RUN;  /* a run begins anew only if nobody has anything of it */
+hidden byte ONE_RUN;  /* a run begins anew only with all ranks, if none has anything of it */
 hidden byte AGAIN;    /* an incarnation is not used twice */
 hidden byte GOES_ON;  /* after the last fault the versions are made, to the last */
 
@@ -129,6 +130,7 @@ byte has[W];       /* node of its last outcome: it made its state with that */
 byte gen[W];        /* the generation of its last outcome */
 byte seen[W];      /* the highest number for which it has said START */
 byte claim[W], claim_of[W];
+bit was_in[W];     /* has no outcome yet, but a generation has begun with it */
 byte incarnation[W];
 mtype held[W];
 byte copy[W];      /* its private copy of the result; NONE: torn */
@@ -339,7 +341,7 @@ inline join_running(r, g)
 		must(!(IS(LINE_BY_NUMBER) && has[r] != NONE && VERSION(has[r]) == newest[g] &&
 			number[gen[r]] + 1 == number[g] &&
 			VERSION(has[r]) <= VERSION(began[g])) || has[r] == head, RESULT);
-		has[r] = head;
+		has[r] = head; was_in[r] = 0;
 		enter(r, g);
 		sessions[g] = sessions[g] | BIT(r);
 		take_incarnation(r);
@@ -377,14 +379,17 @@ inline hello(r, g)
 
 /* Ranks that have said START to g, those of them with a claim, and who has said hello only. */
 #define IS_READY(g, r) (at[r] == g && (sessions[g] & BIT(r)) && rank_is[r] == READY)
-#define VOTES(g, r) (IS_READY(g, r) && (claim[r] != NONE || IS(NEW_COUNTS)))
+#define VOTES(g, r) (IS_READY(g, r) && \
+	(claim[r] != NONE || was_in[r] || IS(NEW_COUNTS)))
+#define BRINGS(g, r) (IS_READY(g, r) && claim[r] != NONE)
+#define KNOWN(g) (BRINGS(g, 0) || BRINGS(g, 1) || BRINGS(g, 2) || IS(NO_VERSION))
 #define PENDS(g, r) (at[r] == g && (sessions[g] & BIT(r)) && rank_is[r] != READY)
 #define VOTERS(g) (VOTES(g, 0) + VOTES(g, 1) + VOTES(g, 2))
 #define NEEDED (IS(HALF) -> W / 2 : (MIN > MAJORITY -> MIN : MAJORITY))
 #define MAY_START(g) (server_is[g] == GATHERS && !frozen[g] && \
 	!(PENDS(g, 0) || PENDS(g, 1) || PENDS(g, 2)) && \
 	((IS_READY(g, 0) && IS_READY(g, 1) && IS_READY(g, 2)) || \
-	((MIN >= MAJORITY || IS(HALF)) && VOTERS(g) >= NEEDED)))
+	((MIN >= MAJORITY || IS(HALF)) && VOTERS(g) >= NEEDED && KNOWN(g))))
 
 #define NEWER(a, b) (IS(VERSION_ALONE) -> VERSION(claim[a]) > VERSION(claim[b]) : \
 	(number[claim_of[a]] > number[claim_of[b]] || \
@@ -516,7 +521,13 @@ inline start(g)
 	do
 	:: n < W ->
 		if
-		:: ready & BIT(n) -> answer_start(n, g)
+		:: ready & BIT(n) ->
+			if
+			:: was_in[n] && ready != ALL -> reach(counts_without_an_outcome)
+			:: else
+			fi;
+			was_in[n] = (has[n] == NONE -> 1 : 0);
+			answer_start(n, g)
 		:: else
 		fi;
 		n++
@@ -554,7 +565,7 @@ inline take_start(r, g)
 		fi
 	fi;
 	settle(r, began[g]);
-	has[r] = began[g];
+	has[r] = began[g]; was_in[r] = 0;
 	enter(r, g)
 }
 
@@ -712,7 +723,7 @@ inline take_answer(r)
 	x = answer[r];
 	must(has[r] == BEFORE(x) && half[r] == x && other_half[r] == x, RESULT);
 	answer[r] = NONE;
-	has[r] = x;
+	has[r] = x; was_in[r] = 0;
 	held[r] = IN_AREA;
 	copy[r] = NONE;
 	if
@@ -768,7 +779,7 @@ inline crash(r)
 	lose_server(r);
 	clear_links(r);
 	mem[r] = NOBODY;
-	has[r] = NONE; gen[r] = NOBODY; seen[r] = 0;
+	has[r] = NONE; gen[r] = NOBODY; seen[r] = 0; was_in[r] = 0;
 	held[r] = NOWHERE; copy[r] = NONE; whole[r] = 0;
 	open[r] = 0; pushed_to[r] = NOBODY; counted_in[r] = NONE; told[r] = NONE
 }
