@@ -12,6 +12,18 @@
 /* Between the loss of a server and the first call of the next one. */
 #define RETRY_NS (50 * MST_MS)
 
+int mst_handle_serve(struct muster *m)
+{
+	if (m->worker.phase != MST_WORKER_STARTING)
+		return 0;
+	return mst_starting_serve(&m->starting, NULL);
+}
+
+static int serve(void *ctx)
+{
+	return mst_handle_serve(ctx);
+}
+
 void mst_handle_init(struct muster *m)
 {
 	struct mst_reason *failure = &m->failure;
@@ -52,7 +64,9 @@ void mst_handle_init(struct muster *m)
 	m->transfer = (struct mst_client_transfer){ .session = &m->session,
 						    .worker = &m->worker,
 						    .engine = &m->engine,
-						    .failure = failure };
+						    .failure = failure,
+						    .serve = serve,
+						    .ctx = m };
 	m->outbound.links = &m->links;
 	m->outbound.worker = &m->worker;
 	m->outbound.engine = &m->engine;

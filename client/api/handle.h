@@ -108,6 +108,9 @@ int mst_handle_join(struct muster *m);
 int mst_handle_begin(struct muster *m);
 /* The same of the next session of a handle that comes back, in place of the last. */
 int mst_handle_go_on(struct muster *m);
+/* Whatever call waits: sends what the start of a generation asks this worker for. Otherwise the
+ * others wait for it. Return: 0, or an error with its sentence. */
+int mst_handle_serve(struct muster *m);
 /* Has the leader ended the session @ctx meanwhile? */
 bool mst_handle_is_unwanted(void *ctx);
 /* Accepts a handle at any stage of joining. */

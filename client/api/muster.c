@@ -519,11 +519,9 @@ static int await_outcome(struct muster *m)
 			return rc;
 		if (slept == -ETIMEDOUT)
 			return time_is_over(m);
-		if (m->worker.phase == MST_WORKER_STARTING)
-			rc = mst_starting_serve(&m->starting, NULL);
-		if (rc != 0)
-			return rc;
-		rc = mst_engine_watch(&m->engine, &watch);
+		rc = mst_handle_serve(m);
+		if (rc == 0)
+			rc = mst_engine_watch(&m->engine, &watch);
 		if (rc == 0)
 			rc = mst_engine_interrupted(&m->engine, slept);
 		if (rc == 0 && mst_worker_wait_asks(&m->worker, &ask))
@@ -552,8 +550,7 @@ static int look_for_outcome(struct muster *m)
 	}
 	if (rc != 0 || misses == 0)
 		return rc;
-	if (m->worker.phase == MST_WORKER_STARTING)
-		rc = mst_starting_serve(&m->starting, NULL);
+	rc = mst_handle_serve(m);
 	if (rc == 0 && mst_worker_wait_asks(&m->worker, &ask))
 		rc = mst_outbound_ask(&m->outbound, &ask);
 	if (rc == 0)

@@ -42,7 +42,10 @@ int mst_reply_await(struct muster *m, const struct mst_reply *r)
 			return rc;
 		if (slept == -ETIMEDOUT)
 			return time_is_over(m, r);
-		rc = mst_engine_watch(&m->engine, &watch);
+		rc = mst_handle_serve(
+			m); /* the start of a later generation may ask for something */
+		if (rc == 0)
+			rc = mst_engine_watch(&m->engine, &watch);
 		if (rc == 0)
 			rc = mst_engine_interrupted(&m->engine, slept);
 		if (rc == 0 && r->or_last_version)

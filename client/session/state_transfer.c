@@ -193,7 +193,9 @@ int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, st
 			return took(b, out);
 		if (slept == -ETIMEDOUT)
 			return time_is_over(b, wait_ns);
-		rc = mst_engine_watch(b->engine, &watch);
+		rc = b->serve(b->ctx);
+		if (rc == 0)
+			rc = mst_engine_watch(b->engine, &watch);
 		if (rc == 0)
 			rc = mst_engine_interrupted(b->engine, slept);
 		if (rc == 0)

@@ -12,6 +12,9 @@ struct mst_client_transfer {
 	struct mst_worker *worker;
 	struct mst_engine *engine;
 	struct mst_reason *failure;
+	/* Sends what the start of a later generation asks for meanwhile. Return: 0, or an error. */
+	int (*serve)(void *ctx);
+	void *ctx;
 
 	uint64_t answered; /* number of the last request for its state that this worker answered */
 	uint64_t overcome; /* how often this worker was behind and has taken a state since */

@@ -472,7 +472,7 @@ int muster_wait(struct muster *m, struct muster_outcome *out);
  * muster_try_wait - muster_wait() without the wait.
  * It asks the server as muster_wait() does, so it is a wait that has begun: until it returns 0 or 1
  * the same holds for options.result_into as for a wait that returned -ETIMEDOUT. Over RDMA it may
- * wait a moment, as muster_push_range() does.
+ * wait a moment, as muster_push_range() does; after a lost server it dials the next, 10 s at most.
  * Return: 0, 1 and errors as muster_wait(), but never -ETIMEDOUT; -EAGAIN nothing is ready yet.
  */
 int muster_try_wait(struct muster *m, struct muster_outcome *out);

@@ -296,7 +296,6 @@ static void hear_peers(struct mst_leader_plane *p, uint64_t now_ns)
 	mst_start_state_step(&p->workers.start_state);
 	mst_leading_step(&p->leading, now_ns);
 	b->lingered |= !is_saving(p) && mst_leading_has_waited(&p->leading, now_ns);
-	mst_state_transfer_step(&p->state_transfer);
 	mst_workers_agree(&p->workers, now_ns);
 	if (b->job.server != NULL)
 		mst_workers_beat(&p->workers, now_ns);
@@ -318,6 +317,7 @@ static void step(void *of, uint64_t now_ns)
 	hear_peers(p, now_ns);
 	mst_base_data_side(b, hear, p, now_ns);
 	/* after all that has been heard in this step, so that nothing of it waits for the next */
+	mst_state_transfer_step(&p->state_transfer);
 	mst_lending_step(&p->lending, now_ns);
 	mst_checkpointing_step(&b->checkpointing, now_ns);
 	mst_stopping_step(&p->stopping, now_ns);

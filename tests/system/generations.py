@@ -105,6 +105,9 @@ class Line(base.Job):
         for rank in range(workers):
             self.join(rank, *words)
 
+    def stop(self, rank):
+        self.worker[rank].process.send_signal(signal.SIGSTOP)
+
     def lines(self, rank, kind=None, process=None):
         """What the processes at this rank wrote, a list of words each."""
         found = []

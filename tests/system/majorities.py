@@ -19,6 +19,7 @@ from generations import AGAIN, SMALL, WORKERS, Line, exact, figures, undisturbed
 from server import SECONDS, Server
 
 QUICK = ["--return-timeout", "1s"]
+LONG = "100000"  # versions: such a job does not end by itself
 
 
 def began(server):
@@ -107,6 +108,29 @@ def rank_without_a_version_counts(a):
         check("rank 0 is said to come back",
               re.search(r"rank 0 joined .*, again", job.server.said()))
         job.reaches(began(job.server)[1] + 1)
+
+
+def rank_that_waits_for_a_state_brings_its_version(a):
+    """Ranks 0 and 1 lack versions and wait for the state of rank 2, which stands still. Then rank 2
+    and the server are lost, and the newest version that is left is one that rank 0 or 1 has."""
+    with Line(a, "--commits", LONG, "--policy", "backup:1", "--force", "--history", "2",
+              "--catch-up", "2", *QUICK, *CALM, "--join-timeout", "60s") as job:
+        job.join_all(*SMALL, "comes_back=1")
+        job.reaches(5)
+        for rank in (0, 1):
+            job.stop(rank)
+        job.reaches(job.newest() + 20, 2)
+        job.stop(2)
+        for rank in (0, 1):
+            job.worker[rank].process.send_signal(signal.SIGCONT)
+        time.sleep(0.3)  # until they wait; it shows nothing if they do not, and is right then, too
+        job.server.kill()
+        job.worker[2].kill()
+        job.lead()
+        must(until(lambda: began(job.server)[0] == 2, SECONDS), f"no start: {job.said()}")
+        goal = began(job.server)[1] + 5
+        for rank in (0, 1):
+            job.reaches(goal, rank)
 
 
 def half_of_the_ranks_do_not_start(a):
@@ -247,7 +271,8 @@ def old_leader_wakes(a):
 
 
 CASES = cases(host_is_lost_under_bsp, host_is_lost_under_a_quorum,
-              rank_without_a_version_counts, half_of_the_ranks_do_not_start,
+              rank_without_a_version_counts, rank_that_waits_for_a_state_brings_its_version,
+              half_of_the_ranks_do_not_start,
               options_that_need_all_ranks_are_warned_of,
               rank_that_comes_later_counts, rank_of_an_old_line_is_told, old_leader_wakes)
 if __name__ == "__main__":
