@@ -488,7 +488,7 @@ static void new_worker_that_waits_for_a_state_says_start_again(void)
 
 static void error_that_no_other_try_makes_good_ends_the_handle(void)
 {
-	static const int final[] = { -EINVAL, -EPROTO, -EACCES, -ESTALE, -ESHUTDOWN };
+	static const int final[] = { -ESTALE, -ESHUTDOWN, -EPERM };
 
 	for (size_t i = 0; i < sizeof(final) / sizeof(final[0]); i++) {
 		begin(come_back, 3600 * MST_SECOND);
@@ -508,7 +508,8 @@ static void error_that_no_other_try_makes_good_ends_the_handle(void)
 
 static void any_other_error_is_tried_again(void)
 {
-	static const int other[] = { -EEXIST, -ENOSPC, -EHOSTDOWN, MST_AGAIN };
+	static const int other[] = { -EEXIST, -ENOSPC, -EHOSTDOWN, MST_AGAIN,
+				     -EINVAL, -EPROTO, -EACCES };
 
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		begin(come_back, 3600 * MST_SECOND);
