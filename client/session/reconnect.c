@@ -170,6 +170,20 @@ static uint64_t first_spread(const struct mst_reconnect *c)
 	return ns < SPREAD_NS ? ns : SPREAD_NS;
 }
 
+/* The handle is over, or being closed: the session that nobody has taken ends, too. */
+static struct mst_control *drop_next(struct mst_reconnect *c)
+{
+	pthread_mutex_lock(&c->lock);
+	struct mst_control *old = c->state == MST_RECONNECT_WELCOMED ? c->next.control : NULL;
+	if (old != NULL) {
+		c->next.control = NULL;
+		c->state = MST_RECONNECT_NONE;
+	}
+	pthread_mutex_unlock(&c->lock);
+	mst_control_free(old);
+	return NULL;
+}
+
 struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost)
 {
 	struct mst_reconnect *c = reconnect;
@@ -177,9 +191,10 @@ struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost
 	struct mst_rand rand;
 	int rc = -EAGAIN;
 
+	if (is_stopped(c))
+		return drop_next(c);
 	mst_control_peek(lost, &c->last);
-	if (!is_allowed(c) || is_stopped(c) || !c->last.again ||
-	    c->last.welcome.server_patience_ns == 0)
+	if (!is_allowed(c) || !c->last.again || c->last.welcome.server_patience_ns == 0)
 		return NULL;
 	pthread_mutex_lock(&c->lock);
 	begin(c);
@@ -214,6 +229,15 @@ void mst_reconnect_forbid(struct mst_reconnect *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->may = c->missed = false;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void mst_reconnect_end(struct mst_reconnect *c)
+{
+	atomic_store_explicit(&c->stop, true, memory_order_release);
+	pthread_mutex_lock(&c->lock);
+	if (c->state == MST_RECONNECT_WELCOMED)
+		mst_control_give_up(c->next.control, "the handle of this worker is over");
 	pthread_mutex_unlock(&c->lock);
 }
 

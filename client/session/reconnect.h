@@ -23,7 +23,7 @@ enum mst_reconnect_state {
 
 struct mst_reconnect {
 	struct mst_lineage *lineage;
-	_Atomic bool stop; /* the handle is being closed */
+	_Atomic bool stop; /* the handle is over, or being closed */
 
 	pthread_mutex_t lock; /* of all that follows */
 	bool may;             /* the handle is open: before that nobody is looked for */
@@ -53,6 +53,10 @@ void mst_reconnect_disown(struct mst_reconnect *c);
 bool mst_reconnect_allow(struct mst_reconnect *c);
 /* Nobody is looked for any more. There is no heartbeat. */
 void mst_reconnect_forbid(struct mst_reconnect *c);
+
+/* The handle is over, though its session could have gone on at another server. That server must not
+ * wait for this worker until the handle is closed. The heartbeat's thread is to be rung then. */
+void mst_reconnect_end(struct mst_reconnect *c);
 
 /* For the heartbeat's thread: the session of this connection has ended. Looks for another server,
  * until there is one, or patience is over. Blocks for that time, or until `stop` is set.
