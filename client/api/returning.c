@@ -129,6 +129,8 @@ static bool is_read_torn(const struct muster *m)
 static int read_torn(struct muster *m)
 {
 	mst_engine_fail(&m->engine, -ENOTCONN);
+	mst_reconnect_end(&m->reconnect);
+	mst_heartbeat_ring(m->session.heartbeat);
 	return mst_reason_fail(
 		&m->failure, -ENOTCONN,
 		"rank %" PRIu32 " in job \"%s\": its session had ended while it read "

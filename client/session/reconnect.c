@@ -12,7 +12,8 @@
 /* All workers of a job lose their server at once, and not all come back in the same moment. */
 #define SPREAD_NS (500 * MST_MS)
 #define SPREAD_OF_WORKER_NS (MST_MS / 8)
-#define NAP_NS (20 * MST_MS) /* how often it is looked whether the handle is closed */
+#define NAP_NS (20 * MST_MS)     /* how often it is looked whether the handle is closed */
+#define TELL_NS (5 * MST_SECOND) /* so long a worker looks for a server in silence */
 
 void mst_reconnect_init(struct mst_reconnect *c, struct mst_lineage *lineage,
 			const struct mst_client_session *first)
@@ -92,13 +93,15 @@ static void begin(struct mst_reconnect *c)
 	c->next.workforce = c->lineage->workforce;
 	c->state = MST_RECONNECT_SEEKS;
 	c->why = told->reason;
+	c->refused = false;
 }
 
-/* Errors that another try does not repair. */
+/* What the job says to this worker, and no other server would say otherwise. Any other refusal may
+ * be that of a stranger at the address, or of a server that was started with the wrong options: the
+ * right one may still come, and workers have the only copy of what they have learnt. */
 static bool is_final(int error)
 {
-	return error == -EINVAL || error == -EPROTO || error == -EACCES || error == -ESTALE ||
-	       error == -ESHUTDOWN || error == -EPERM || error == -EIDRM;
+	return error == -ESTALE || error == -ESHUTDOWN || error == -EPERM || error == -EIDRM;
 }
 
 static bool is_allowed(struct mst_reconnect *c)
@@ -110,10 +113,24 @@ static bool is_allowed(struct mst_reconnect *c)
 	return may;
 }
 
+/* A program that waits for minutes without a word looks like one that hangs. */
+static void tell_waiting(const struct mst_reconnect *c, uint64_t *tell_ns)
+{
+	if (mst_left_ns(*tell_ns) > 0)
+		return;
+	*tell_ns = MST_NEVER;
+	mst_warn("rank %" PRIu32
+		 " in job \"%s\" has lost its server, and no other lets it come back "
+		 "yet: %s; it tries on for %.3g s (--server-patience)",
+		 c->last.welcome.rank, c->next.settings->job, c->why.text,
+		 (double)mst_left_ns(c->until_ns) / (double)MST_SECOND);
+}
+
 static int try(struct mst_reconnect *c)
 {
 	struct mst_client_session *s = &c->next;
 	uint64_t left_ns = mst_left_ns(c->until_ns);
+	struct mst_reason before = c->why;
 
 	s->told = (struct mst_told){ 0 };
 	int rc = mst_client_session_join(s, mst_deadline_ns(left_ns < TRY_NS ? left_ns : TRY_NS));
@@ -121,6 +138,10 @@ static int try(struct mst_reconnect *c)
 		mst_client_session_beat_on(s);
 		return 0;
 	}
+	/* A try that the end of patience cuts short tells less than the refusal before it. */
+	if (rc == -ETIMEDOUT && c->refused && mst_left_ns(c->until_ns) == 0)
+		c->why = before;
+	c->refused = rc != -ETIMEDOUT;
 	bool again = s->told.again;
 	struct mst_control *old = s->control;
 	s->control = NULL;
@@ -149,15 +170,31 @@ static uint64_t first_spread(const struct mst_reconnect *c)
 	return ns < SPREAD_NS ? ns : SPREAD_NS;
 }
 
+/* The handle is over, or being closed: the session that nobody has taken ends, too. */
+static struct mst_control *drop_next(struct mst_reconnect *c)
+{
+	pthread_mutex_lock(&c->lock);
+	struct mst_control *old = c->state == MST_RECONNECT_WELCOMED ? c->next.control : NULL;
+	if (old != NULL) {
+		c->next.control = NULL;
+		c->state = MST_RECONNECT_NONE;
+	}
+	pthread_mutex_unlock(&c->lock);
+	mst_control_free(old);
+	return NULL;
+}
+
 struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost)
 {
 	struct mst_reconnect *c = reconnect;
+	uint64_t tell_ns = mst_deadline_ns(TELL_NS);
 	struct mst_rand rand;
 	int rc = -EAGAIN;
 
+	if (is_stopped(c))
+		return drop_next(c);
 	mst_control_peek(lost, &c->last);
-	if (!is_allowed(c) || is_stopped(c) || !c->last.again ||
-	    c->last.welcome.server_patience_ns == 0)
+	if (!is_allowed(c) || !c->last.again || c->last.welcome.server_patience_ns == 0)
 		return NULL;
 	pthread_mutex_lock(&c->lock);
 	begin(c);
@@ -165,8 +202,10 @@ struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost
 	mst_rand_seed(&rand, mst_now_ns() ^ (uint64_t)c->next.rank << 48);
 	mst_wakeup_ring(c->next.links->wakeup); /* a wait may look at the state */
 	nap(c, drawn(&rand, first_spread(c)));
-	while (!is_stopped(c) && (rc = try(c)) == -EAGAIN && mst_left_ns(c->until_ns) > 0)
+	while (!is_stopped(c) && (rc = try(c)) == -EAGAIN && mst_left_ns(c->until_ns) > 0) {
+		tell_waiting(c, &tell_ns);
 		nap(c, SPREAD_NS / 10 + drawn(&rand, SPREAD_NS / 5));
+	}
 	if (is_stopped(c))
 		return NULL;
 	struct mst_control *next = c->next.control; /* once it is told, the other thread takes it */
@@ -190,6 +229,15 @@ void mst_reconnect_forbid(struct mst_reconnect *c)
 {
 	pthread_mutex_lock(&c->lock);
 	c->may = c->missed = false;
+	pthread_mutex_unlock(&c->lock);
+}
+
+void mst_reconnect_end(struct mst_reconnect *c)
+{
+	atomic_store_explicit(&c->stop, true, memory_order_release);
+	pthread_mutex_lock(&c->lock);
+	if (c->state == MST_RECONNECT_WELCOMED)
+		mst_control_give_up(c->next.control, "the handle of this worker is over");
 	pthread_mutex_unlock(&c->lock);
 }
 

@@ -23,7 +23,7 @@ enum mst_reconnect_state {
 
 struct mst_reconnect {
 	struct mst_lineage *lineage;
-	_Atomic bool stop; /* the handle is being closed */
+	_Atomic bool stop; /* the handle is over, or being closed */
 
 	pthread_mutex_t lock; /* of all that follows */
 	bool may;             /* the handle is open: before that nobody is looked for */
@@ -31,6 +31,7 @@ struct mst_reconnect {
 	enum mst_reconnect_state state;
 	struct mst_client_session next; /* SEEKS: the thread's alone; WELCOMED: whole */
 	struct mst_reason why;          /* of the last try, or of the loss */
+	bool refused;                   /* a server has answered the last try */
 	int error;                      /* OVER: what the program is told */
 	uint64_t lost_ns, until_ns;     /* 0: no session is lost */
 	struct mst_told last;           /* the thread's: of the session that was lost last */
@@ -52,6 +53,10 @@ void mst_reconnect_disown(struct mst_reconnect *c);
 bool mst_reconnect_allow(struct mst_reconnect *c);
 /* Nobody is looked for any more. There is no heartbeat. */
 void mst_reconnect_forbid(struct mst_reconnect *c);
+
+/* The handle is over, though its session could have gone on at another server. That server must not
+ * wait for this worker until the handle is closed. The heartbeat's thread is to be rung then. */
+void mst_reconnect_end(struct mst_reconnect *c);
 
 /* For the heartbeat's thread: the session of this connection has ended. Looks for another server,
  * until there is one, or patience is over. Blocks for that time, or until `stop` is set.

@@ -99,13 +99,26 @@ static uint64_t at_once(const struct mst_client_session *s, uint64_t left_ns)
 	return left_ns < most_ns ? left_ns : most_ns;
 }
 
+/* A worker that comes back is told elsewhere how long it has tried in all. */
+static int found_none(const struct mst_client_session *s, int error, const struct mst_reason *why)
+{
+	struct mst_reason advice, time = { .text = "" };
+	char from[ORIGIN_LEN];
+
+	if (s->unwanted == NULL)
+		mst_reason_set(&time, " within %.1f s", seconds(s->settings->join_ns));
+	return mst_reason_fail(s->failure, -ETIMEDOUT, "no server answered at %s%s%s (%s): %s",
+			       s->settings->server, whose_address(s->settings, from, sizeof(from)),
+			       time.text, mst_reason_or_errno(why, error),
+			       what_to_do(s, error, why, &advice));
+}
+
 /* Tries until the deadline, because the server may be started later than its workers. */
 static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struct mst_stream **out)
 {
 	const char *server = s->settings->server;
 	struct mst_proof proof = { .own = s->settings->credentials };
 	uint64_t left = mst_left_ns(deadline_ns), tell_ns = mst_deadline_ns(TELL_NS);
-	struct mst_reason advice;
 	char from[ORIGIN_LEN];
 	int rc;
 
@@ -118,11 +131,7 @@ static int find_leader(struct mst_client_session *s, uint64_t deadline_ns, struc
 			tell_waiting(s, &tell_ns, from, rc, &proof.why);
 		left = mst_left_ns(deadline_ns);
 		if (left == 0 || is_unwanted(s))
-			return mst_reason_fail(s->failure, -ETIMEDOUT,
-					       "no server answered at %s%s within %.1f s (%s): %s",
-					       server, from, seconds(s->settings->join_ns),
-					       mst_reason_or_errno(&proof.why, rc),
-					       what_to_do(s, rc, &proof.why, &advice));
+			return found_none(s, rc, &proof.why);
 		mst_sleep_ns(left < RETRY_NS ? left : RETRY_NS);
 		left = s->unwanted == NULL ? mst_left_ns(deadline_ns)
 					   : at_once(s, mst_left_ns(deadline_ns));
@@ -299,6 +308,8 @@ static bool send_table(struct mst_client_session *s)
 
 static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 {
+	uint64_t all_ns = s->unwanted == NULL ? s->settings->join_ns : mst_left_ns(deadline_ns);
+
 	for (;;) {
 		mst_control_step(s->control, mst_now_ns());
 		mst_control_look(s->control, &s->told);
@@ -316,7 +327,7 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 			return mst_reason_fail(s->failure, -ETIMEDOUT,
 					       "the server at %s took the connection, but has not "
 					       "answered the hello within %.1f s",
-					       s->settings->server, seconds(s->settings->join_ns));
+					       s->settings->server, seconds(all_ns));
 		mst_control_sleep(s->control, -1, deadline_ns);
 	}
 }

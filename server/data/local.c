@@ -290,6 +290,7 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 	case MST_DO_START:
 		notice.kind = MST_NOTE_STARTED;
 		notice.generation = mst_ledger_generation(l->ledger);
+		mst_statistics_go_on(l->statistics, mst_ledger_samples(l->ledger));
 		break;
 	case MST_DO_SAVED:
 		notice.kind = MST_NOTE_SAVED;

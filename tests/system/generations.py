@@ -457,6 +457,27 @@ def forked_adrift(a):
         exact(job, commits, digest)
 
 
+def wrong_servers_take_its_place(a):
+    """A server that is started there by mistake ends no worker: the right one may still come."""
+    wrong = [("takes nothing that workers bring", {"patient": []}, []),
+             ('this server runs "other"', {}, ["--job", "other"]),
+             ("does not match", {}, ["--elems", "5"])]
+    with Line(a) as job:
+        job.join_all(*SMALL)
+        for words, how, options in wrong:
+            job.reaches(job.newest() + 5)
+            job.server.kill()
+            job.lead(*options, **how)
+            check(f"workers are refused: {words}", until(
+                lambda words=words: job.server.said().count(words) >= WORKERS, SECONDS))
+            check("they try on", all(w.process.poll() is None for w in job.worker))
+            if words == wrong[-1][0]:
+                commits = job.newest() + 60
+                job.options += ["--commits", str(commits)]
+            job.kill_server()
+        exact(job, commits, undisturbed(a, commits, *SMALL))
+
+
 # ---- what does not go on ----
 
 def last_words(job, rank):
@@ -512,7 +533,8 @@ CASES = cases(killed_twenty_times, killed_over_tcp, killed_with_results_of_its_o
               in_the_first_start_with_a_state, one_of_two_is_killed,
               one_of_two_is_killed_over_tcp, asked_all_the_time, under_a_quorum,
               stands_still_and_is_killed, server_and_worker_are_killed,
-              new_worker_without_a_state, forked_adrift, successor_without_patience,
+              new_worker_without_a_state, forked_adrift, wrong_servers_take_its_place,
+              successor_without_patience,
               successor_where_servers_own, successor_for_fewer_workers, nobody_takes_its_place)
 if __name__ == "__main__":
     # A lease of a second, which is over for nobody but for whoever is stopped.

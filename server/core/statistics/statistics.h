@@ -27,7 +27,8 @@ uint64_t mst_statistics_bytes(uint32_t workers); /* that mst_statistics_new() al
 int mst_statistics_new(uint32_t workers, struct mst_statistics **out);
 void mst_statistics_free(struct mst_statistics *t); /* accepts NULL */
 
-/* The job goes on from a checkpoint: so many samples have been counted in it. */
+/* The job goes on from a checkpoint, or from what its workers bring: so many samples have been
+ * counted in it. */
 void mst_statistics_go_on(struct mst_statistics *t, double samples);
 
 /* To be called for every event that the ledger handles. */

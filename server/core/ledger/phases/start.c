@@ -179,18 +179,6 @@ void mst_start_state(struct mst_ledger *l, struct mst_member *m, const struct ms
 
 /* ---- who is waited for ---- */
 
-/* Until when the rank is waited for. One that has said hello may compute still, and is there; of
- * one that has not nobody knows. */
-static uint64_t awaited_until(const struct mst_ledger *l, const struct mst_member *m)
-{
-	if (m->state == MST_MEMBER_ABSENT)
-		return l->gathering.return_until;
-	if (m->state != MST_MEMBER_JOINED)
-		return 0;
-	return l->rule.patience_ns < MST_NEVER - m->joined_ns ? m->joined_ns + l->rule.patience_ns
-							      : MST_NEVER;
-}
-
 /* Where the job stands, though nobody that is there has had an outcome: only a checkpoint tells. */
 static bool is_known(const struct mst_ledger *l, const struct mst_claimed *newest)
 {
@@ -225,7 +213,7 @@ static bool are_there(struct mst_ledger *l)
 	if (!may_lack_some(l))
 		return false;
 	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
-		uint64_t one = awaited_until(l, &l->member[rank]);
+		uint64_t one = mst_returns_awaited_until(l, &l->member[rank]);
 		until = one > until ? one : until;
 	}
 	if (l->now_ns < until)

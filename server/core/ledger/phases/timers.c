@@ -199,9 +199,9 @@ void mst_timers_tick(struct mst_ledger *l)
 	judge_leases(l);
 	if (l->now_ns >= end_deadline(l))
 		l->end_whole = false;
-	if (l->phase == MST_PHASE_GATHERING && l->now_ns >= l->join_until)
-		mst_life_end(l, mst_returns_newest(l).number > 0 ? MST_FINISH_NOT_BEGUN
-								 : MST_FINISH_JOIN_TIMEOUT);
+	if (l->phase == MST_PHASE_GATHERING && l->now_ns >= mst_returns_until(l))
+		mst_life_end(l, mst_returns_are_here(l) ? MST_FINISH_NOT_BEGUN
+							: MST_FINISH_JOIN_TIMEOUT);
 	mst_slow_tick(l);
 	mst_trigger_tick(l); /* a step that is over waits for nobody */
 	judge_patience(l);
@@ -219,7 +219,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 /* Leases have no deadline, because they are judged at the next tick after each MST_EV_HEARD. */
 uint64_t mst_timers_deadline(const struct mst_ledger *l, uint64_t handing_ns)
 {
-	uint64_t due = l->phase == MST_PHASE_GATHERING ? l->join_until : MST_NEVER;
+	uint64_t due = l->phase == MST_PHASE_GATHERING ? mst_returns_until(l) : MST_NEVER;
 
 	if (l->heard)
 		return l->listening.looked_ns;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "server/core/ledger/state/returns.h"
 
+#include "common/base/clock.h"
 #include "server/core/ledger/state/resized.h"
 
 /* So many have to claim something before one of them can be found to be wrong. */
@@ -79,6 +80,42 @@ struct mst_claimed mst_returns_newest(struct mst_ledger *l)
 		first = newest_claim(l);
 	}
 	return first != NULL ? first->claimed : (struct mst_claimed){ 0 };
+}
+
+uint64_t mst_returns_awaited_until(const struct mst_ledger *l, const struct mst_member *m)
+{
+	if (m->state == MST_MEMBER_ABSENT)
+		return l->gathering.return_until;
+	if (m->state != MST_MEMBER_JOINED)
+		return 0;
+	return l->rule.patience_ns < MST_NEVER - m->joined_ns ? m->joined_ns + l->rule.patience_ns
+							      : MST_NEVER;
+}
+
+uint64_t mst_returns_until(const struct mst_ledger *l)
+{
+	uint64_t until = l->join_until;
+
+	if (l->now_ns < l->join_until)
+		return l->join_until;
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		bool computes = m->state == MST_MEMBER_JOINED &&
+				mst_claimed_takes_part(&m->claimed);
+		uint64_t one = computes ? mst_returns_awaited_until(l, m) : 0;
+		until = one > until ? one : until;
+	}
+	return until;
+}
+
+bool mst_returns_are_here(const struct mst_ledger *l)
+{
+	for (uint32_t rank = 0; rank < l->cfg.workers; rank++) {
+		const struct mst_member *m = &l->member[rank];
+		if (m->state != MST_MEMBER_ABSENT && mst_claimed_takes_part(&m->claimed))
+			return true;
+	}
+	return false;
 }
 
 /* A generation has made all versions after the one that it began with. */

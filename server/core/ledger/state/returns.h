@@ -17,6 +17,14 @@ bool mst_returns_claims(const struct mst_member *m);
 uint64_t mst_returns_seen(const struct mst_ledger *l, const struct mst_claimed *claimed);
 /* Has a member started that has taken part in an earlier generation? */
 bool mst_returns_any(const struct mst_ledger *l);
+/* The same, whether it has started or has only said hello. */
+bool mst_returns_are_here(const struct mst_ledger *l);
+/* Until when a start waits for the member. One that has said hello may compute still, and is there;
+ * of one that has not nobody knows. */
+uint64_t mst_returns_awaited_until(const struct mst_ledger *l, const struct mst_member *m);
+/* Until when a job that has not started waits for workers: for --join-timeout, and for those that
+ * come back and compute still, as long as --patience. */
+uint64_t mst_returns_until(const struct mst_ledger *l);
 /* The newest claim, by generation and version; its number is 0 if there is none. If three members
  * or more claim something, and one is further ahead of all others than versions are kept, its claim
  * is void from now on: there is no such version. Members that have taken their version over are

@@ -237,6 +237,18 @@ static bool hear_goal_again(struct fake_leader *f)
 	return fake_stay(f);
 }
 
+/* It lets the worker in, and hears of its end before its handle is closed. */
+static bool hear_the_end(struct fake_leader *f)
+{
+	if (!lose_first(f) || !greet_next(f, 2) || !is_heard(f))
+		return false;
+	atomic_store(&linked, true);
+	while (fake_hear(f, MST_MSG_HEARTBEAT))
+		;
+	atomic_store(&finishes, !atomic_load(&f->released));
+	return true;
+}
+
 /* ---- the worker ---- */
 
 static void join(bool (*script)(struct fake_leader *), uint64_t patience_ns, bool comes_back)
@@ -488,7 +500,7 @@ static void new_worker_that_waits_for_a_state_says_start_again(void)
 
 static void error_that_no_other_try_makes_good_ends_the_handle(void)
 {
-	static const int final[] = { -EINVAL, -EPROTO, -EACCES, -ESTALE, -ESHUTDOWN };
+	static const int final[] = { -ESTALE, -ESHUTDOWN, -EPERM };
 
 	for (size_t i = 0; i < sizeof(final) / sizeof(final[0]); i++) {
 		begin(come_back, 3600 * MST_SECOND);
@@ -506,9 +518,27 @@ static void error_that_no_other_try_makes_good_ends_the_handle(void)
 	}
 }
 
+/* Else the next start waits for a worker that never says START. */
+static void session_that_waits_ends_with_its_handle(void)
+{
+	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS;
+
+	begin(hear_the_end, 3600 * MST_SECOND);
+	atomic_store(&go, true);
+	while (!atomic_load(&linked) && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	mst_reconnect_end(&client_handle->reconnect);
+	mst_heartbeat_ring(client_handle->session.heartbeat);
+	while (atomic_load(&finishes) == 0 && mst_now_ns() < until_ns)
+		mst_sleep_ns(MST_MS);
+	CU_ASSERT_EQUAL(atomic_load(&finishes), 1);
+	client_close();
+}
+
 static void any_other_error_is_tried_again(void)
 {
-	static const int other[] = { -EEXIST, -ENOSPC, -EHOSTDOWN, MST_AGAIN };
+	static const int other[] = { -EEXIST, -ENOSPC, -EHOSTDOWN, MST_AGAIN,
+				     -EINVAL, -EPROTO, -EACCES };
 
 	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
 		begin(come_back, 3600 * MST_SECOND);
@@ -593,6 +623,7 @@ static CU_TestInfo cases[] = {
 	  new_worker_that_waits_for_a_state_says_start_again },
 	{ "an error that no other try makes good ends the handle",
 	  error_that_no_other_try_makes_good_ends_the_handle },
+	{ "a session that waits ends with its handle", session_that_waits_ends_with_its_handle },
 	{ "any other error is tried again", any_other_error_is_tried_again },
 	{ "a handle ends when patience is over", handle_ends_when_patience_is_over },
 	{ "without patience nobody comes back", without_patience_nobody_comes_back },

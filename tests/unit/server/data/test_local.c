@@ -46,11 +46,14 @@ static void tell(uint32_t rank, enum mst_ledger_event_kind kind)
 	happen(&(struct mst_ledger_event){ .kind = kind, .who = { rank, 1 } });
 }
 
+static struct mst_claimed claimed; /* what workers bring from the generation before */
+
 static void enter(uint32_t rank)
 {
 	struct mst_ledger_event ev = { .kind = MST_EV_JOIN };
 
 	ev.join.rank = (int32_t)rank;
+	ev.join.claimed = claimed;
 	happen(&ev);
 	tell(rank, MST_EV_LINKED);
 	tell(rank, MST_EV_START);
@@ -67,7 +70,8 @@ static void begin(enum mst_loss on_loss)
 				      .owner = MUSTER_WORKERS_OWN,
 				      .lease_ns = MST_SECOND,
 				      .join_until_ns = MST_NEVER,
-				      .norm_limit = 100 };
+				      .norm_limit = 100,
+				      .generation_id = claimed.number > 0 ? 7 : 0 };
 	struct mst_reason why;
 
 	CU_ASSERT_EQUAL_FATAL(mst_rule_parse("bsp", &cfg.rule, &why), 0);
@@ -154,12 +158,36 @@ static void it_is_told_whether_a_session_has_been_ended_or_may_not_be(void)
 	end();
 }
 
+static void samples_of_earlier_generations_are_told(void)
+{
+	struct mst_status_rank rank[WORKERS];
+	struct mst_snapshot snapshot = { .rank = rank };
+	struct mst_request request = { .kind = MST_REQ_SNAPSHOT, .snapshot = &snapshot };
+
+	claimed = (struct mst_claimed){
+		.number = 1, .version = 40, .made = 11, .made_before = 11, .samples = 4000
+	};
+	begin(MST_LOSS_SHRINK);
+	claimed = (struct mst_claimed){ 0 };
+	decider->ops->request(decider, &request, MST_SECOND);
+	CU_ASSERT_EQUAL(snapshot.status.version, 40);
+	CU_ASSERT_EQUAL(snapshot.status.samples, 4000);
+	version = 40;
+	for (uint32_t of = 0; of < WORKERS; of++)
+		push(of, 1);
+	decider->ops->request(decider, &request, MST_SECOND);
+	CU_ASSERT_EQUAL(snapshot.status.version, 41);
+	CU_ASSERT_EQUAL(snapshot.status.samples, 4000 + WORKERS);
+	end();
+}
+
 static CU_TestInfo cases[] = {
 	{ "it is told that all gradients are refused, and ever less often",
 	  it_is_told_that_all_gradients_are_refused_and_ever_less_often },
 	{ "one that is counted begins the row anew", one_that_is_counted_begins_the_row_anew },
 	{ "it is told whether a session has been ended, or may not be",
 	  it_is_told_whether_a_session_has_been_ended_or_may_not_be },
+	{ "samples of earlier generations are told", samples_of_earlier_generations_are_told },
 	CU_TEST_INFO_NULL,
 };
 

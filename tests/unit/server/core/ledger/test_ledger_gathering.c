@@ -493,7 +493,59 @@ static void version_is_brought_again_if_who_sends_it_is_lost(void)
 	job_close(&j);
 }
 
+/* ---- the time to join ---- */
+
+#define JOIN_NS (60 * MST_SECOND)
+
+/* Rank 0 has said START. Rank 1 has said hello alone: it is in a step, or is away for good. */
+static void open_with_one_in_a_step(struct ledger_job *j, uint64_t patience_ns)
+{
+	struct mst_ledger_cfg cfg = transfer_case_cfg("bsp", 2);
+
+	cfg.generation_id = OWN;
+	cfg.join_until_ns = JOIN_NS;
+	cfg.lease_ns = 10 * JOIN_NS;
+	cfg.rule.patience_ns = patience_ns;
+	job_open(j, &cfg);
+	say_hello(j, 1, &nine);
+}
+
+static void step_may_take_longer_than_the_time_to_join(void)
+{
+	for (int ends = 0; ends < 2; ends++) {
+		struct ledger_job j;
+
+		open_with_one_in_a_step(&j, 2 * JOIN_NS);
+		enter(&j, 0, &nine);
+		job_wait(&j, JOIN_NS + JOIN_NS / 2, -1);
+		CU_ASSERT_EQUAL(job_count(&j, MST_DO_FINISH, -1), 0);
+		if (ends) {
+			say_start(&j, 1, true);
+			CU_ASSERT(has_begun(&j, 3));
+		} else {
+			job_wait(&j, JOIN_NS, -1);
+			CU_ASSERT(job_finished(&j, MST_FINISH_NOT_BEGUN));
+		}
+		job_close(&j);
+	}
+}
+
+/* So it is told to come again, as one that has said START is. */
+static void job_has_not_begun_though_nobody_has_said_start(void)
+{
+	struct ledger_job j;
+
+	open_with_one_in_a_step(&j, MST_SECOND);
+	job_wait(&j, JOIN_NS, -1);
+	CU_ASSERT(job_finished(&j, MST_FINISH_NOT_BEGUN));
+	job_close(&j);
+}
+
 static CU_TestInfo cases[] = {
+	{ "a step may take longer than the time to join",
+	  step_may_take_longer_than_the_time_to_join },
+	{ "a job has not begun, though nobody has said START",
+	  job_has_not_begun_though_nobody_has_said_start },
 	{ "a version is brought again if who sends it is lost",
 	  version_is_brought_again_if_who_sends_it_is_lost },
 	{ "all ranks start at once", all_ranks_start_at_once },
