@@ -78,7 +78,7 @@ void obs_line_moves(struct obs_worker *w)
 	w->last_of = s->born;
 }
 
-/* Of generations that came and went while the worker was away it can know little. */
+/* A worker can know little of generations that came and went while it was away. */
 void obs_line_withdrawn(struct obs_worker *w, uint64_t withdrawn)
 {
 	if (withdrawn > w->voided || (withdrawn < w->voided && !w->unsure))

@@ -174,7 +174,8 @@ struct obs_state {
 	/* Generations: returns.c. */
 	uint32_t losses;                               /* of all servers */
 	struct obs_had had[SIM_WORKERS_MAX];           /* by rank */
-	uint32_t process[SIM_WORKERS_MAX];             /* the youngest, by rank */
+	uint32_t process[SIM_WORKERS_MAX];             /* the youngest, by rank ... */
+	bool was_in[SIM_WORKERS_MAX];                  /* ... has been in a generation */
 	struct obs_line *line[EXPECT_GENERATIONS_MAX]; /* NULL: it has not started */
 	bool all_have_begun;
 	uint64_t disturbed_ns; /* when anybody was last lost, or came in the place of one */

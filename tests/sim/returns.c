@@ -41,6 +41,7 @@ void obs_enters(uint32_t rank)
 {
 	obs.process[rank]++;
 	obs.had[rank] = (struct obs_had){ .any = false };
+	obs.was_in[rank] = false;
 	obs.begun_with.incarnation[rank] = 0;
 	obs.changes.known[rank] = 0;
 	forget_unknown();
@@ -63,6 +64,7 @@ void obs_next_generation(void)
 	obs.losses = had->losses + 1;
 	memcpy(obs.had, had->had, sizeof(obs.had));
 	memcpy(obs.process, had->process, sizeof(obs.process));
+	memcpy(obs.was_in, had->was_in, sizeof(obs.was_in));
 	memcpy(obs.line, had->line, sizeof(obs.line));
 	obs.all_have_begun = had->all_have_begun;
 	obs.kept = obs.begun_with = had->begun_with;
@@ -90,6 +92,24 @@ bool obs_all_have_begun(void)
 	return true;
 }
 
+/* Without all ranks a start needs more than half that remember what was before. Else another leader
+ * goes on with the rest, and no later start learns of this one. */
+static void check_majority(void)
+{
+	uint32_t started = 0, remember = 0;
+
+	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next) {
+		started += s->live && s->started;
+		remember += s->live && s->started && obs.was_in[s->rank];
+	}
+	if (started < obs.plan->workers && 2 * remember <= obs.plan->workers)
+		obs_violated("generation %" PRIu32 " begins with %" PRIu32 " of %" PRIu32
+			     " ranks, and only %" PRIu32 " of them were in one before",
+			     obs.losses + 1, started, obs.plan->workers, remember);
+	for (const struct obs_session *s = obs.sessions; s != NULL; s = s->next)
+		obs.was_in[s->rank] |= s->live && s->started;
+}
+
 /* A version that nobody has had an outcome of may be torn, and one that somebody has had who starts
  * is not to be lost. */
 void obs_returns_start(uint64_t version)
@@ -105,6 +125,7 @@ void obs_returns_start(uint64_t version)
 			     version, had);
 		return;
 	}
+	check_majority();
 	obs_line_begins(newest, version);
 	if (obs.losses > 0)
 		expect_return(newest != NULL ? newest->generation : obs.losses - 1, version);

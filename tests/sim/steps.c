@@ -224,6 +224,7 @@ static void joins(struct obs_session *s)
 		return;
 	s->started = true;
 	s->clock = obs.started ? least_clock() : 0;
+	obs.was_in[s->rank] |= obs.started;
 }
 
 static void of_session(struct obs_session *s, const struct mst_ledger_event *ev)
