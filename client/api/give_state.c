@@ -42,7 +42,9 @@ int muster_take_state(struct muster *m, const void **state, size_t *bytes, uint6
 			rc = mst_client_transfer_take(&m->transfer, mst_left_ns(deadline_ns),
 						      &gift);
 	}
-	mst_return_settle(m);
+	mst_return_settle(m); /* before the worker has the version of the state: it had another */
+	if (rc == 0)
+		rc = mst_client_transfer_accept(&m->transfer, &gift);
 	mst_hint_publish(&m->hint);
 	if (rc != 0)
 		return rc;

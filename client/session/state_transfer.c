@@ -114,7 +114,7 @@ int mst_client_transfer_give(struct mst_client_transfer *b, const void *state, s
 
 /* ---- taking ---- */
 
-static int took(struct mst_client_transfer *b, const struct mst_gift *gift)
+int mst_client_transfer_accept(struct mst_client_transfer *b, const struct mst_gift *gift)
 {
 	struct mst_message *msg;
 
@@ -190,7 +190,7 @@ int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, st
 					       "there is no state to take: this worker is not "
 					       "behind (no call has returned -ESTALE)");
 		if (mst_control_claim(b->session->control, MST_AGREED_GIFT + 1, out))
-			return took(b, out);
+			return 0;
 		if (slept == -ETIMEDOUT)
 			return time_is_over(b, wait_ns);
 		rc = b->serve(b->ctx);

@@ -33,8 +33,10 @@ int mst_client_transfer_tell(struct mst_client_transfer *b);
 
 bool mst_client_transfer_wanted(const struct mst_client_transfer *b);
 int mst_client_transfer_give(struct mst_client_transfer *b, const void *state, size_t bytes);
-/* Waits until a whole state is there, at most @wait_ns. */
+/* Waits until a whole state is there, at most @wait_ns. The caller is to accept it. */
 int mst_client_transfer_take(struct mst_client_transfer *b, uint64_t wait_ns, struct mst_gift *out);
+/* The state is the worker's now, which has its version. @gift: as it was taken. */
+int mst_client_transfer_accept(struct mst_client_transfer *b, const struct mst_gift *gift);
 /* Frees what was taken. */
 void mst_client_transfer_let_go(struct mst_client_transfer *b);
 

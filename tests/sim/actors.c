@@ -81,6 +81,8 @@ void actors_enter(uint32_t rank, bool again)
 
 	if (again && actors.plan->workers == 0)
 		return;
+	if (again && actors.plan->generations.wanted)
+		obs_enters(rank);
 	(void)snprintf(name, sizeof(name), "worker %" PRIu32, rank);
 	w->seen = (struct obs_worker){ .rank = rank, .last_version = UINT64_MAX };
 	w->seen.excused = sim_plan_hits(actors.plan, (int)rank);

@@ -19,11 +19,16 @@ struct sim_worker {
 	struct muster_orders pace; /* that its version has told it */
 	void *own; /* registered memory that it computes in; NULL: it computes in slots */
 	enum { OWN_FREE, OWN_PUSHED, OWN_GIVEN_UP } own_state; /* what has become of it since */
+	struct sim_state {
+		uint64_t version;
+		uint32_t of; /* the generation of its giver's last outcome */
+	} gives;
 	void *into;           /* memory of its own that results go to; NULL: none */
 	uint64_t frozen_ns;   /* in all */
 	uint64_t dawdle_ns;   /* that its next piece takes longer */
 	uint64_t welcomed_ns; /* when its heart began to beat; 0: its open has no welcome yet */
 	bool comes_again;     /* another process of this rank was there before */
+	bool begins_late;     /* with a state, and has not waited since */
 	bool average_comes;   /* an average that it has asked for is still on its way */
 	bool leaves, finishes, scribbles, talks_rubbish;
 	int rogue_at;            /* server, or SIM_ALL */

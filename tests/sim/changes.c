@@ -52,14 +52,17 @@ void obs_policy_told(const struct obs_worker *w, const char *policy)
 		obs.changes.known[w->rank] = number;
 }
 
-/* One of two workers knows so many; of more, all but one. What one alone has been told may be lost
- * with the servers. */
+/* One of two workers that claim something knows so many; of more, all but one. What one alone has
+ * been told may be lost with the servers. */
 static uint32_t known_to_most(void)
 {
-	uint32_t least = UINT32_MAX, second = UINT32_MAX, most = 0;
+	uint32_t least = UINT32_MAX, second = UINT32_MAX, most = 0, claims = 0;
 
 	for (uint32_t rank = 0; rank < obs.plan->workers; rank++) {
+		if (!obs_claims(rank))
+			continue;
 		uint32_t known = obs.changes.known[rank];
+		claims++;
 		most = known > most ? known : most;
 		if (known < least) {
 			second = least;
@@ -68,7 +71,7 @@ static uint32_t known_to_most(void)
 			second = known;
 		}
 	}
-	return obs.plan->workers < 3 ? most : second;
+	return claims < 3 ? most : second;
 }
 
 void obs_changes_start(void)

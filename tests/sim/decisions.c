@@ -109,7 +109,8 @@ static void check_reason(const struct obs_session *s, const struct expect_item *
 			     item->seq, s->rank, item->tag, obs_verdict_name(verdict));
 	/* Each step of bsp waits for it, so it has the newest version, and nothing in its step. A
 	 * worker that comes again where workers own begins with an old one. */
-	bool behind = (s->incarnation > 1 && obs.plan->owner == MUSTER_WORKERS_OWN) ||
+	bool behind = s->fell_behind ||
+		      (s->incarnation > 1 && obs.plan->owner == MUSTER_WORKERS_OWN) ||
 		      s->has_rested || item->tag < obs.all_since || obs.rule.grace_ns > 0;
 	if (verdict == MUSTER_LATE && item->alone && !obs_repeats() && obs.rule.quorum == 0 &&
 	    !behind && !obs.finished)
@@ -238,7 +239,6 @@ static void committed(const struct mst_decision *d, const struct mst_record *r)
 	obs.buffer_version[d->commit.buffer] = version + 1;
 	for (uint32_t i = 0; i < obs.open_count; i++)
 		obs.samples += obs.open[i]->samples;
-	obs.samples_of[version] = obs.samples;
 	obs.commits = version;
 	obs_returns_committed(r);
 	obs.switch_due = obs.plan->switches_at > 0 && !obs.switched &&
@@ -304,6 +304,8 @@ static void admitted(const struct mst_decision *d)
 	}
 	*s = (struct obs_session){ .rank = d->who.rank,
 				   .incarnation = d->who.incarnation,
+				   .born = obs.losses,
+				   .process = obs.process[d->who.rank],
 				   .live = true,
 				   .next = obs.sessions };
 	obs.sessions = s;
@@ -415,14 +417,13 @@ static void finished(const struct mst_decision *d)
 /* With version 0, or with that of a checkpoint. */
 static void begun(const struct mst_decision *d)
 {
-	if (obs.losses > 0)
-		obs_returns_start(d->commit.version);
+	for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
+		s->started &= s->live;
+	obs_returns_start(d->commit.version);
 	obs_changes_start();
 	if (d->commit.version != obs.commits)
 		obs_violated("the job begins with version %" PRIu64 ", must be %" PRIu64,
 			     d->commit.version, obs.commits);
-	for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
-		s->started = s->live;
 	obs.buffer_version[d->commit.buffer] = d->commit.version + 1;
 	obs_saves_start(d->commit.version);
 	obs_start_steps();
@@ -487,6 +488,12 @@ void obs_decided(const struct mst_decision *d, const struct mst_record *record)
 		break;
 	case MST_DO_FINISH:
 		finished(d);
+		break;
+	case MST_DO_BEHIND:
+		obs_behind(d);
+		break;
+	case MST_DO_HAND:
+		obs_handed(d);
 		break;
 	default:
 		break;

@@ -33,8 +33,9 @@ enum { ROW_LEAF, ROW_RANK, ROW_GROUP, ROW_TOTAL, ROW_TRUST, ROW_SLOPE, ROWS };
 static struct {
 	const struct sim_plan *plan;
 	struct version version[VERSIONS_MAX];
-	float *now[EXPECT_VECTORS]; /* of the newest version; NULL: there is none */
-	float *lr_scale;            /* NULL: there are no tensors */
+	struct version *of[EXPECT_GENERATIONS_MAX]; /* as they were when it ended */
+	float *now[EXPECT_VECTORS];                 /* of the newest version; NULL: there is none */
+	float *lr_scale;                            /* NULL: there are no tensors */
 	float *row[ROWS];
 } expected;
 
@@ -89,10 +90,18 @@ void expect_go_on(const struct sim_plan *plan, uint64_t version)
 	}
 }
 
-void expect_return(uint64_t version)
+void expect_keep(uint32_t generation)
+{
+	MST_ASSERT(generation < EXPECT_GENERATIONS_MAX);
+	expected.of[generation] = sim_alloc(sizeof(expected.version));
+	memcpy(expected.of[generation], expected.version, sizeof(expected.version));
+}
+
+void expect_return(uint32_t generation, uint64_t version)
 {
 	struct version *v = &expected.version[version];
 
+	memcpy(expected.version, expected.of[generation], sizeof(expected.version));
 	memset(v + 1, 0, (VERSIONS_MAX - version - 1) * sizeof(*v));
 }
 

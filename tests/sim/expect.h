@@ -18,7 +18,7 @@ struct expect_item {
 	bool pass, passed;           /* it is no contribution; and has been judged */
 	enum muster_verdict verdict;
 	bool counted, told;
-	bool is_void;     /* counted in a version that is in no line that goes on */
+	uint32_t of;      /* the generation that it was handed in to */
 	bool alone;       /* its worker had waited since the header before */
 	uint64_t version; /* counted in */
 	double base;
@@ -35,8 +35,11 @@ void expect_begin(const struct sim_plan *plan);
 /* Another job goes on with @version. What was made of it is not told again; and where workers own,
  * they bring it. */
 void expect_go_on(const struct sim_plan *plan, uint64_t version);
-/* Workers that own have brought @version; those after it are void. */
-void expect_return(uint64_t version);
+/* Versions are kept as they are at the end of a generation. Workers that own have brought @version,
+ * as it was then; those after it are void. */
+#define EXPECT_GENERATIONS_MAX 64u
+void expect_keep(uint32_t generation);
+void expect_return(uint32_t generation, uint64_t version);
 /* Version 0 is what this rank offered. */
 void expect_start(uint32_t rank);
 /* Base weight and coefficient, by the version it is counted in, and the rule then in force. */

@@ -146,12 +146,21 @@ static void befall_process(const struct sim_fault *f, struct sim_process *p)
 	}
 }
 
+static void thaw(void *ctx, uint64_t arg)
+{
+	(void)ctx;
+	(void)arg;
+	obs_disturbed();
+}
+
 static void befall_worker(const struct sim_fault *f, struct sim_worker *w)
 {
 	switch (f->kind) {
 	case SIM_FAULT_FREEZE:
 		w->frozen_ns += f->span_ns;
 		befall_process(f, w->process);
+		obs_disturbed();
+		sim_after(f->span_ns, thaw, NULL, 0);
 		break;
 	case SIM_FAULT_KILL:
 	case SIM_FAULT_POWER_OFF:
@@ -188,6 +197,15 @@ static void suspend(uint64_t span_ns)
 	}
 }
 
+/* A rank that has had the last version leaves, and would be waited for at a start. */
+static bool may_happen(const struct sim_fault *f, const struct sim_process *p)
+{
+	if (f->kind == SIM_FAULT_REJOIN)
+		return p->dead;
+	return sim_fault_is_change(f->kind) ||
+	       (obs_all_have_begun() && obs_commits() < the_plan->commits);
+}
+
 static void happen(void *ctx, uint64_t arg)
 {
 	const struct sim_fault *f = ctx;
@@ -196,9 +214,7 @@ static void happen(void *ctx, uint64_t arg)
 					  : actors_worker((uint32_t)f->target)->process;
 
 	(void)arg;
-	/* A rank that has had the last version leaves, and all are waited for at a start. */
-	bool ends = obs_commits() >= the_plan->commits;
-	if (of_server && the_plan->generations.wanted && (!obs_all_have_begun() || ends))
+	if (the_plan->generations.wanted && !may_happen(f, p))
 		return;
 	sim_say("FAULT: %s of %s", sim_fault_name(f->kind), p->name);
 	if (sim_fault_is_change(f->kind)) {

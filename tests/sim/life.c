@@ -77,6 +77,52 @@ static uint64_t wait_most_ns(void)
 	return the_plan->patience_ns + the_plan->lease_ns + the_plan->generations.patience_ns;
 }
 
+/* ---- states ---- */
+
+/* To one that comes back. What is in a state is who had which version. Return: 0; or the error that
+ * ended the session. */
+static int give_if_wanted(struct sim_worker *w)
+{
+	if (!the_plan->generations.ranks || w->process->dead || muster_state_wanted(w->m) != 1)
+		return 0;
+	w->gives = (struct sim_state){ w->seen.last_version, w->seen.last_of };
+	int rc = muster_give_state(w->m, &w->gives, sizeof(w->gives));
+	return rc == -EAGAIN ? 0 : told(w, "give_state", rc);
+}
+
+/* Return: 0, also if a wait tells what has become of the job; or the error that ended the
+ * session. */
+static int take_state(struct sim_worker *w)
+{
+	unsigned tries = 0;
+	uint64_t version;
+	const void *state;
+	size_t bytes;
+	int rc;
+
+	do {
+		uint64_t began_ns = sim_now();
+		rc = muster_take_state(w->m, &state, &bytes, &version);
+		took(w, "take_state", began_ns, wait_most_ns());
+	} while ((rc == -ETIMEDOUT || rc == -EINTR) && ++tries < TRIES_MAX);
+	if (w->process->dead)
+		return -EPIPE;
+	if (rc != 0)
+		return rc == -ESHUTDOWN ? 0 : told(w, "take_state", rc);
+	struct sim_state taken;
+	if (bytes != sizeof(taken)) {
+		obs_violated("rank %" PRIu32 " takes a state of %zu bytes", w->seen.rank, bytes);
+		return -EPROTO;
+	}
+	memcpy(&taken, state, sizeof(taken));
+	if (taken.version != version)
+		obs_violated("rank %" PRIu32 " takes a state of version %" PRIu64
+			     " as one of version %" PRIu64,
+			     w->seen.rank, taken.version, version);
+	obs_takes(&w->seen, version, taken.of);
+	return 0;
+}
+
 /* ---- joining ---- */
 
 static int try_open(struct sim_worker *w)
@@ -95,6 +141,7 @@ static int try_open(struct sim_worker *w)
 	opt.result_type = the_plan->result_type;
 	opt.owner = the_plan->owner;
 	opt.result_into = w->into;
+	opt.comes_back = the_plan->generations.ranks;
 	opt.join_ms = (uint32_t)(the_plan->join_ns / MST_MS);
 	opt.tensor_count = the_plan->tensors;
 	for (uint32_t i = 0; i < the_plan->tensors; i++)
@@ -149,6 +196,9 @@ static int start(struct sim_worker *w, struct muster_outcome *out)
 		took(w, "start", began_ns, the_plan->join_ns + the_plan->generations.patience_ns);
 	}
 	free(own);
+	w->begins_late = rc == -ESTALE && the_plan->generations.ranks;
+	if (w->begins_late)
+		return take_state(w);
 	if (rc == 0 && !w->process->dead)
 		hear(w, out);
 	return told(w, "start", rc);
@@ -190,11 +240,15 @@ static bool has_own(struct sim_worker *w)
 }
 
 /* A wait has returned: what was pushed before is back by that alone, unless a link was lost, which
- * only the end of the job forgives. */
+ * only the end of the job forgives. After a state that was taken in place of a start the first wait
+ * is for what the start has asked for, and what was pushed since then may be on its way. */
 static void waited(struct sim_worker *w, bool finished)
 {
-	if (w->own_state == OWN_PUSHED && !finished)
+	bool back = !w->begins_late || muster_released(w->m, 0) == 1;
+
+	if (w->own_state == OWN_PUSHED && !finished && back)
 		own_is_back(w);
+	w->begins_late = false;
 }
 
 static void unregister_own(struct sim_worker *w)
@@ -296,6 +350,7 @@ static void let_go(struct sim_worker *w)
 static int wait_for_all(struct sim_worker *w, struct muster_outcome *out)
 {
 	unsigned tries = 0;
+	bool again;
 	int rc;
 
 	let_go(w);
@@ -311,9 +366,14 @@ static int wait_for_all(struct sim_worker *w, struct muster_outcome *out)
 			waited(w, out->finished);
 		if (rc == 1)
 			let_go(w);
-	} while ((rc == 1 && !out->finished) ||
-		 ((rc == -ETIMEDOUT || rc == -EINTR) && ++tries < TRIES_MAX));
-	return told(w, "wait", rc);
+		bool stale = rc == -ESTALE && the_plan->generations.ranks;
+		int took_rc = stale ? take_state(w) : 0;
+		if (took_rc != 0)
+			return took_rc;
+		again = stale || (rc == 1 && !out->finished);
+	} while (again || ((rc == -ETIMEDOUT || rc == -EINTR) && ++tries < TRIES_MAX));
+	rc = told(w, "wait", rc);
+	return rc == 0 ? give_if_wanted(w) : rc;
 }
 
 static int push(struct sim_worker *w, bool full, bool *keep)

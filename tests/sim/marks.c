@@ -23,7 +23,7 @@ void marks_look_at(const struct sim_worker *w)
 	if (m == NULL || w->process->dead || w->seen.rogue || !is_linked(m))
 		return;
 	const struct mst_held *held = &m->worker.held;
-	if (!mst_contiguous_whole(&m->contiguous, held))
+	if (obs_is_apart(&w->seen) || !mst_contiguous_whole(&m->contiguous, held))
 		return;
 	int64_t at = expect_differs(held->version, mst_contiguous_arrived(&m->contiguous, held));
 	if (at >= 0)

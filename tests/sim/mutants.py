@@ -150,7 +150,9 @@ def live_through(program, mutant, seeds, jobs):
     command = [str(program), "--seeds", seeds, "--jobs", str(jobs), "--short"]
     if "transport" in mutant:
         command += ["--transport", mutant["transport"]]
-    if "with" in mutant:
+    if mutant.get("with") == "ranks":
+        command += ["--lose-ranks"]
+    elif "with" in mutant:
         command += ["--with", mutant["with"]]
     done = subprocess.run(command, capture_output=True, text=True)
     worlds = int(re.search(r"(\d+) worlds", done.stdout).group(1))

@@ -128,6 +128,7 @@ void obs_dies(const struct obs_worker *w)
 
 	if (s != NULL && s->died_ns == 0)
 		s->died_ns = sim_now();
+	obs_disturbed();
 }
 
 void obs_turns_rogue(struct obs_worker *w)
@@ -195,6 +196,7 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 	struct expect_item *item = sim_alloc(sizeof(*item));
 	*item = (struct expect_item){ .rank = w->rank,
 				      .incarnation = w->incarnation,
+				      .of = s->born,
 				      .seq = h->seq,
 				      .tag = h->tag,
 				      .samples = h->weight,

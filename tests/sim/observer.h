@@ -57,8 +57,10 @@ uint64_t obs_judged(void);
 bool obs_began(void);
 /* Has it ended it well? */
 bool obs_is_done(void);
-/* Has every rank had an outcome? */
+/* Has every rank had an outcome, once? */
 bool obs_all_have_begun(void);
+/* Another process of the rank comes, which knows nothing of the one before. */
+void obs_enters(uint32_t rank);
 /* Has the ledger ended the job? */
 bool obs_finished(void);
 
@@ -73,6 +75,9 @@ struct obs_worker {
 	bool spoils;      /* which has a NaN in it */
 	uint64_t last_ticket_told;
 	uint64_t last_version;
+	uint32_t last_of;      /* the generation of the last outcome */
+	uint64_t voided;       /* versions that it has lost since then */
+	bool unsure;           /* generations that it knows nothing of have begun since then */
 	uint64_t average_from; /* what that was when it first asked for the average that comes */
 	const void *result;    /* that it reads */
 	uint64_t result_version;
@@ -87,6 +92,8 @@ float obs_start_value(uint32_t rank, uint64_t i);
 /* It has begun to break the rules: only others are held against what they do from now on. */
 void obs_turns_rogue(struct obs_worker *w);
 void obs_dies(const struct obs_worker *w);
+/* Somebody is lost, or comes: a job that outlives its servers may make a pause. */
+void obs_disturbed(void);
 /* A process of this rank has a link with the leader. @far: over a transport that maps no memory. */
 void obs_linked(uint32_t rank, bool far);
 /* Its header goes out: seen on the link by net.h's watch. */
@@ -95,6 +102,10 @@ void obs_header(const struct obs_worker *w, uint32_t server, const struct mst_la
 void obs_spoiled(const struct obs_worker *w);
 void obs_abandon(const struct obs_worker *w, uint32_t server, uint32_t slot);
 void obs_outcome(struct obs_worker *w, const struct muster_outcome *out);
+/* It has taken the state of another worker, which had its last outcome in generation @of. */
+void obs_takes(struct obs_worker *w, uint64_t version, uint32_t of);
+/* Has it not come to the servers that have started? What it has may be of another line. */
+bool obs_is_apart(const struct obs_worker *w);
 /* The policy in force, with an outcome. */
 void obs_policy_told(const struct obs_worker *w, const char *policy);
 /* It has the average of a version, which is not older than the last one it was given

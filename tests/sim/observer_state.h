@@ -45,9 +45,14 @@ enum obs_slot_state { SLOT_GRANTED, SLOT_SPENT, SLOT_JUDGED };
 
 struct obs_session {
 	uint32_t rank, incarnation;
+	uint32_t born;               /* the generation that has admitted it */
+	uint32_t process;            /* of its rank */
 	const struct obs_worker *of; /* whose it is, once it has handed in */
 	uint64_t tickets_before;     /* of that worker, before this session */
 	bool live, started, rogue, dawdled;
+	bool behind; /* it has to take a state, and is no part of steps until it is up to date */
+	bool fell_behind; /* it has been so once */
+	uint64_t handed;  /* the version of the state that it is given */
 	bool outlier;     /* something of it was refused for its norm */
 	uint64_t headers; /* put so far */
 	uint64_t judged;  /* of them */
@@ -87,6 +92,20 @@ struct obs_changes {
 	struct mst_rule rule[SIM_FAULTS_MAX];
 	uint32_t count, begun;           /* the generation has begun under that one */
 	uint32_t known[SIM_WORKERS_MAX]; /* by rank: how many; 0: none, or it is of the start */
+};
+
+/* The versions that a generation goes on from, and those that it has made. */
+struct obs_line {
+	uint64_t newest;
+	uint32_t maker[SIM_COMMITS_MAX + 1]; /* the generation, and one more; 0: none */
+	double samples[SIM_COMMITS_MAX + 1]; /* in all versions up to this one */
+};
+
+/* What a process had with its last outcome, and will claim. */
+struct obs_had {
+	bool any;
+	uint32_t generation;
+	uint64_t version;
 };
 
 struct obs_state {
@@ -153,12 +172,14 @@ struct obs_state {
 	double samples;       /* in all versions */
 
 	/* Generations: returns.c. */
-	uint32_t losses; /* of all servers */
-	uint64_t
-		given[SIM_WORKERS_MAX]; /* by rank: the version of its last outcome, and one more */
-	double samples_of[SIM_COMMITS_MAX + 1]; /* in all versions up to this one */
-	uint64_t began_ns; /* when the servers did that took the place of others */
-	bool committed;    /* and they have made a version */
+	uint32_t losses;                               /* of all servers */
+	struct obs_had had[SIM_WORKERS_MAX];           /* by rank */
+	uint32_t process[SIM_WORKERS_MAX];             /* the youngest, by rank ... */
+	bool was_in[SIM_WORKERS_MAX];                  /* ... has been in a generation */
+	struct obs_line *line[EXPECT_GENERATIONS_MAX]; /* NULL: it has not started */
+	bool all_have_begun;
+	uint64_t disturbed_ns; /* when anybody was last lost, or came in the place of one */
+	bool committed;        /* a version has been made since then */
 
 	struct obs_kept kept; /* with the newest checkpoint */
 	struct obs_kept begun_with;
@@ -213,10 +234,32 @@ void obs_orders(const struct obs_worker *w, const struct muster_outcome *out);
 
 /* The session of the worker that has the ticket; NULL: none that is known. */
 struct obs_session *obs_session_of(const struct obs_worker *w, uint64_t ticket);
-/* The next generation begins with this version. */
+/* The generation begins with this version. */
 void obs_returns_start(uint64_t version);
 void obs_returns_committed(const struct mst_record *r);
 void obs_returns_end(void);
+
+/* ---- lines.c ---- */
+
+/* The generation begins with @version, on the line of @from; NULL: with the first of a run. */
+void obs_line_begins(const struct obs_had *from, uint64_t version);
+void obs_line_grows(void);
+/* Is the contribution counted in a version that is not on the line of the generation? */
+bool obs_is_void(const struct expect_item *item);
+/* The worker has an outcome, or a state, of the generation that its session is of. */
+void obs_line_moves(struct obs_worker *w);
+void obs_line_withdrawn(struct obs_worker *w, uint64_t withdrawn);
+/* The newest that those have had who start; NULL: none of them has had an outcome. */
+const struct obs_had *obs_newest_had(void);
+/* Does the rank start with the others, and claim what it had? */
+bool obs_claims(uint32_t rank);
+
+/* ---- behind.c ---- */
+
+void obs_behind(const struct mst_decision *d);
+void obs_handed(const struct mst_decision *d);
+void obs_taken(struct obs_session *s);
+void obs_caught_up(struct obs_session *s, uint64_t version);
 
 /* ---- changes.c ---- */
 

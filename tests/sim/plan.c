@@ -465,6 +465,7 @@ bool sim_plan_make(uint64_t seed, const char *network, struct sim_plan *p)
 	sim_plan_draw_saves(p);
 	sim_plan_draw_generations(p);
 	sim_plan_draw_changes_that_last(p);
+	sim_plan_draw_lost_ranks(p);
 	sim_plan_draw_hosts(p);
 	return true;
 }

@@ -150,7 +150,9 @@ struct sim_saves {
 /* Where it is wanted, other servers take the place of those that are lost, in the same job. */
 struct sim_generations {
 	bool wanted;
+	bool ranks;                       /* processes of ranks are lost, too */
 	uint64_t patience_ns;             /* --server-patience */
+	uint64_t return_ns;               /* --return-timeout; 0: the default */
 	uint64_t next_ns[SIM_LOSSES_MAX]; /* from the loss until the next ones begin; by loss */
 };
 
@@ -202,6 +204,9 @@ static inline uint64_t sim_plan_server_lease_ns(const struct sim_plan *p)
 	return 3 * p->lease_ns;
 }
 
+/* Worlds in which other servers take the place of lost ones lose ranks from now on, where they have
+ * three workers or more. */
+void sim_plan_lose_ranks(void);
 /* @network: "near", "far", "mixed", or NULL: any. Return: there is such a network. */
 bool sim_plan_make(uint64_t seed, const char *network, struct sim_plan *out);
 const char *sim_network_name(enum sim_network network);

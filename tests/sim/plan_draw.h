@@ -35,4 +35,7 @@ void sim_plan_draw_generations(struct sim_plan *p);
 /* plan_changes.c: and is its policy changed? */
 void sim_plan_draw_changes_that_last(struct sim_plan *p);
 
+/* plan_ranks.c: and does it lose ranks? */
+void sim_plan_draw_lost_ranks(struct sim_plan *p);
+
 #endif

@@ -204,6 +204,8 @@ static void set_leader(struct sim_server *s, const struct sim_plan *p)
 		set(s, "server-patience", "%" PRIu64 "ms", p->generations.patience_ns / MST_MS);
 	else if (p->marks)
 		set(s, "server-patience", SERVER_PATIENCE);
+	if (p->generations.return_ns > 0)
+		set(s, "return-timeout", "%" PRIu64 "ms", p->generations.return_ns / MST_MS);
 	set(s, "guard", p->guarded ? "worker" : "off");
 	set(s, "commits", "%" PRIu64, p->commits);
 	set(s, "group", "%" PRIu32, p->group);

@@ -4,7 +4,7 @@
  *
  *   test_sim [--seeds FIRST[-LAST]] [--transport near|far|mixed] [--jobs N]
  *            [--with KIND@WHO] [--without FAULT,FAULT...] [--commits N] [--plan] [--trace]
- *            [--short]
+ *            [--short] [--lose-ranks]
  *
  * --with leaves out worlds whose plan lacks such a fault: "cut@follower", "hang@leader",
  * "kill@rank"; or in which no versions are saved: "saves". A world that fails is lived again with
@@ -177,6 +177,8 @@ static void print_command(const struct variant *v)
 	const char *comma = "";
 
 	printf("replay: test_sim --seeds %" PRIu64, v->seed);
+	if (opt.with != NULL && strcmp(opt.with, "ranks") == 0)
+		printf(" --lose-ranks");
 	if (opt.transport != NULL)
 		printf(" --transport %s", opt.transport);
 	if (v->without != 0) {
@@ -293,7 +295,8 @@ static void usage(void)
 	fprintf(stderr, "usage: test_sim [--seeds FIRST[-LAST]] [--transport near|far|mixed]\n"
 			"                [--jobs N] [--with KIND@rank|leader|follower] "
 			"[--without FAULT,...]\n"
-			"                [--commits N] [--plan] [--trace] [--short]\n");
+			"                [--commits N] [--plan] [--trace] [--short] "
+			"[--lose-ranks]\n");
 	exit(EXIT_USAGE);
 }
 
@@ -328,7 +331,8 @@ static void read_options(int argc, char **argv)
 		{ "jobs", 1, NULL, 'j' },  { "without", 1, NULL, 'w' },
 		{ "with", 1, NULL, 'W' },  { "commits", 1, NULL, 'c' },
 		{ "plan", 0, NULL, 'p' },  { "trace", 0, NULL, 'T' },
-		{ "short", 0, NULL, 'S' }, { NULL, 0, NULL, 0 },
+		{ "short", 0, NULL, 'S' }, { "lose-ranks", 0, NULL, 'L' },
+		{ NULL, 0, NULL, 0 },
 	};
 	static struct sim_plan plan;
 	int o;
@@ -361,6 +365,10 @@ static void read_options(int argc, char **argv)
 			break;
 		case 'S':
 			opt.no_tail = true;
+			break;
+		case 'L':
+			opt.with = "ranks";
+			sim_plan_lose_ranks();
 			break;
 		default:
 			usage();

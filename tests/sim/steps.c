@@ -124,7 +124,7 @@ static uint64_t overdue_at(void)
 static void roster_new(void)
 {
 	for (struct obs_session *s = obs.sessions; s != NULL; s = s->next)
-		s->rostered |= s->live && s->started && !s->rests;
+		s->rostered |= s->live && s->started && !s->rests && !s->behind;
 }
 
 static void open_step(void)
@@ -224,6 +224,7 @@ static void joins(struct obs_session *s)
 		return;
 	s->started = true;
 	s->clock = obs.started ? least_clock() : 0;
+	obs.was_in[s->rank] |= obs.started;
 }
 
 static void of_session(struct obs_session *s, const struct mst_ledger_event *ev)
@@ -240,6 +241,9 @@ static void of_session(struct obs_session *s, const struct mst_ledger_event *ev)
 		break;
 	case MST_EV_ASK:
 		obs_readers_ask(s);
+		break;
+	case MST_EV_TAKEN:
+		obs_taken(s);
 		break;
 	case MST_EV_LEAVE:
 		s->leaves = true;
@@ -614,12 +618,13 @@ void obs_goes_on(const struct mst_decision *d, const struct mst_record *record)
 		check_bound(s);
 	if (judges && !obs_repeats() && s->rostered && !is_missing(s))
 		obs_violated("rank %" PRIu32 " goes on before the version that it is in", s->rank);
-	if (judges && !s->rostered)
+	if (judges && !s->rostered && !s->behind)
 		obs_violated("rank %" PRIu32 " goes on, and takes no part in the step", s->rank);
 	if (judges && s->wanted && s->wanted_of == d->answer.version &&
 	    d->answer.version == obs.commits && !obs.collecting)
 		obs_violated("rank %" PRIu32 " goes on, and is still asked to hand in", s->rank);
 	obs_readers_answered(s, d);
+	obs_caught_up(s, d->answer.version);
 	s->asks = s->late = false;
 	s->given = d->answer.version;
 	s->grows = s->given <= obs.commits && is_until_asked(&obs.step_rule[s->given]);

@@ -25,7 +25,8 @@ static void check_set(const struct obs_worker *w, const struct muster_outcome *o
 
 static void check_bits(const struct obs_worker *w, const char *when)
 {
-	int64_t at = w->result != NULL ? expect_differs(w->result_version, w->result) : -1;
+	bool known = w->result != NULL && !obs_is_apart(w);
+	int64_t at = known ? expect_differs(w->result_version, w->result) : -1;
 
 	if (at >= 0)
 		obs_violated("rank %" PRIu32 " reads wrong bits in element %" PRId64
@@ -35,7 +36,7 @@ static void check_bits(const struct obs_worker *w, const char *when)
 
 static bool is_counted(const struct expect_item *item)
 {
-	return item->counted && !item->is_void;
+	return item->counted && !obs_is_void(item);
 }
 
 /* What is counted in a version that is void has no verdict. If its version is not, the servers may
@@ -44,7 +45,7 @@ static enum muster_verdict verdict_of(const struct expect_item *item)
 {
 	if (is_counted(item) && item->version <= obs.commits)
 		return MUSTER_COUNTED;
-	return item->is_void ? MUSTER_CANCELLED : item->verdict;
+	return obs_is_void(item) ? MUSTER_CANCELLED : item->verdict;
 }
 
 static void check_told(struct obs_worker *w, const struct muster_outcome *out)
@@ -59,12 +60,12 @@ static void check_told(struct obs_worker *w, const struct muster_outcome *out)
 	    (item != NULL && item->told))
 		obs_violated("rank %" PRIu32 " is told of ticket %" PRIu64 " after %" PRIu64,
 			     w->rank, out->ticket, w->last_ticket_told);
-	else if (item != NULL && out->verdict != verdict_of(item) &&
+	else if (item != NULL && !obs_is_apart(w) && out->verdict != verdict_of(item) &&
 		 (out->verdict != MUSTER_CANCELLED || !over || is_counted(item)))
 		obs_violated("rank %" PRIu32 " is told that ticket %" PRIu64 " is %s, it was %s%s",
 			     w->rank, out->ticket, obs_verdict_name(out->verdict),
 			     obs_verdict_name(verdict_of(item)),
-			     item->is_void ? ", in a version that is void" : "");
+			     obs_is_void(item) ? ", in a version that is void" : "");
 	else if (item != NULL && is_counted(item) && out->counted_in != item->version)
 		obs_violated("rank %" PRIu32 " is told that ticket %" PRIu64
 			     " is in version %" PRIu64 ", it is in %" PRIu64,
@@ -111,6 +112,8 @@ void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
 		obs_violated("rank %" PRIu32 " is given version %" PRIu64
 			     ", and is in version %" PRIu64,
 			     w->rank, out->version, out->counted_in);
+	obs_line_moves(w);
+	obs_line_withdrawn(w, out->withdrawn);
 	if (out->fresh && obs.plan->owner == MUSTER_WORKERS_OWN && w->last_version != UINT64_MAX &&
 	    out->version != w->last_version + 1)
 		obs_violated("rank %" PRIu32 " is given version %" PRIu64 " after %" PRIu64,
@@ -119,15 +122,38 @@ void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
 		obs_violated("rank %" PRIu32 " goes back from version %" PRIu64 " to %" PRIu64,
 			     w->rank, w->last_version, out->version);
 	w->last_version = out->version;
-	obs.given[w->rank] = out->version + 1;
+	if (s != NULL)
+		obs.had[w->rank] = (struct obs_had){ true, s->born, out->version };
 	w->result = out->result;
 	w->result_version = out->version;
 	obs_orders(w, out);
-	if (out->version > 0)
+	if (out->version > 0 && out->set_len > 0 && !obs_is_apart(w))
 		check_set(w, out);
 	if (out->fresh)
 		check_finite(w, out);
 	check_bits(w, "when it gets them");
+}
+
+void obs_takes(struct obs_worker *w, uint64_t version, uint32_t of)
+{
+	const struct obs_session *s = obs_find(w->rank, w->incarnation);
+	const struct obs_line *line = s != NULL ? obs.line[s->born] : NULL;
+
+	if (w->rogue || line == NULL)
+		return;
+	obs_line_moves(w);
+	if (version > line->newest || line->maker[version] != obs.line[of]->maker[version])
+		obs_violated("rank %" PRIu32 " takes a state of version %" PRIu64
+			     ", which is of another line",
+			     w->rank, version);
+	if (w->last_version != UINT64_MAX && version < w->last_version)
+		obs_violated("rank %" PRIu32 " takes a state of version %" PRIu64
+			     ", and has %" PRIu64,
+			     w->rank, version, w->last_version);
+	w->last_version = version;
+	w->result = NULL;
+	obs.had[w->rank] = (struct obs_had){ true, s->born, version };
+	sim_say("rank %" PRIu32 " takes a state of version %" PRIu64, w->rank, version);
 }
 
 void obs_average(const struct obs_worker *w, const float *average, uint64_t version)
@@ -164,7 +190,7 @@ static const struct obs_session *session_before(const struct obs_worker *w)
 
 	for (uint32_t i = w->incarnation - 1; i > 0 && s == NULL; i--)
 		s = obs_find(w->rank, i);
-	return s != NULL && !s->rogue && s->items != NULL ? s : NULL;
+	return s != NULL && s->born == obs.losses && !s->rogue && s->items != NULL ? s : NULL;
 }
 
 void obs_verdicts(const struct obs_worker *w, const struct muster_push_verdict *verdict,
@@ -196,7 +222,7 @@ void obs_lets_go(struct obs_worker *w)
 
 	if (!w->rogue && s != NULL && s->live)
 		check_bits(w, "before it lets go of them");
-	else if (!w->rogue && w->result != NULL)
+	else if (!w->rogue && w->result != NULL && !obs_is_apart(w))
 		w->reads_void |= expect_differs(w->result_version, w->result) >= 0;
 	w->result = NULL;
 }
@@ -206,9 +232,12 @@ void obs_end_asked(void)
 	obs.end_asked = true;
 }
 
+/* Where a handle outlives its servers, a wait tells, and other calls work on. */
 void obs_success(const struct obs_worker *w, const char *call)
 {
-	if (w->reads_void && !w->rogue)
+	bool tells = !obs.plan->generations.wanted || strcmp(call, "wait") == 0;
+
+	if (w->reads_void && !w->rogue && tells)
 		obs_violated("rank %" PRIu32 " has read what was written over after its session "
 			     "had ended, and %s does not tell it",
 			     w->rank, call);
@@ -233,7 +262,8 @@ void obs_error(const struct obs_worker *w, const char *call, int error, const ch
 	sim_say("rank %" PRIu32 ": %s: %d: %s", w->rank, call, error, reason);
 	const struct obs_session *s = obs_find(w->rank, w->incarnation);
 	bool excused = w->excused || (s != NULL && s->dawdled);
-	bool stale = error == -ESTALE && obs.plan->owner == MUSTER_WORKERS_OWN;
+	bool stale = error == -ESTALE && obs.plan->owner == MUSTER_WORKERS_OWN &&
+		     (!obs.plan->generations.ranks || obs.finished);
 	bool over = error == -ESHUTDOWN && obs.finished;
 	bool failed = error == -EHOSTDOWN && obs.finished && obs_job_failed();
 

@@ -216,6 +216,28 @@ static bool send_for_a_state(struct fake_leader *f)
 	return fake_stay(f);
 }
 
+/* The worker has version 0, and is to take a state, when its session is lost. The next leader goes
+ * on from version 3, and sends it the state of version 5. */
+static bool send_the_state_next(struct fake_leader *f)
+{
+	static uint64_t state = 5;
+	struct mst_message behind = { .kind = MST_MSG_BEHIND, .number = 3 };
+	struct mst_message take = { .kind = MST_MSG_TAKE };
+	struct mst_lane_answer a = {
+		.number = 1, .version = 6, .newest = 6, .where = MST_WHERE_COPIED
+	};
+
+	take.handed = (struct mst_handed){
+		.number = 1,
+		.version = state,
+		.piece = { .total = sizeof(state), .length = sizeof(state), .data = (void *)&state }
+	};
+	plan.began = 3;
+	return begin_first(f) && fake_say(f, &behind) && await(f, &go) && let_in_next(f) &&
+	       say_begins(f) && fake_say(f, &behind) && fake_say(f, &take) &&
+	       fake_hear(f, MST_MSG_TOOK) && fake_answer(f, &a) && fake_stay(f);
+}
+
 /* The leader gathers workers until it answers. A worker that asks for the end of the job before
  * that is not heard. */
 static bool hear_goal_again(struct fake_leader *f)
@@ -496,6 +518,34 @@ static void new_worker_that_waits_for_a_state_says_start_again(void)
 	client_close();
 }
 
+/* What a worker takes at the next leader it has not had before, and nothing of it is void. */
+static void state_of_the_next_generation_is_not_withdrawn(void)
+{
+	uint64_t until_ns = mst_now_ns() + CLIENT_LONG_MS * MST_MS, version = 0;
+	const void *state;
+	size_t length;
+	int rc;
+
+	join(send_the_state_next, 3600 * MST_SECOND, true);
+	CU_ASSERT_EQUAL_FATAL(client_start(NULL, &client_outcome), 0);
+	push();
+	while ((rc = muster_wait(client_handle, &client_outcome)) == -ETIMEDOUT &&
+	       mst_now_ns() < until_ns)
+		;
+	CU_ASSERT_EQUAL_FATAL(rc, -ESTALE);
+	atomic_store(&go, true);
+	while ((rc = muster_take_state(client_handle, &state, &length, &version)) == -ETIMEDOUT &&
+	       mst_now_ns() < until_ns)
+		;
+	CU_ASSERT_EQUAL_FATAL(rc, 0);
+	CU_ASSERT_EQUAL(version, 5);
+	CU_ASSERT(client_wait() >= 0);
+	CU_ASSERT_EQUAL(client_outcome.version, 6);
+	CU_ASSERT_EQUAL(client_outcome.generation, 2);
+	CU_ASSERT_EQUAL(client_outcome.withdrawn, 0);
+	client_close();
+}
+
 /* ---- nobody comes back ---- */
 
 static void error_that_no_other_try_makes_good_ends_the_handle(void)
@@ -621,6 +671,8 @@ static CU_TestInfo cases[] = {
 	{ "a wake ends the wait for a server", wake_ends_the_wait_for_a_server },
 	{ "a new worker that waits for a state says START again",
 	  new_worker_that_waits_for_a_state_says_start_again },
+	{ "the state of the next generation is not withdrawn",
+	  state_of_the_next_generation_is_not_withdrawn },
 	{ "an error that no other try makes good ends the handle",
 	  error_that_no_other_try_makes_good_ends_the_handle },
 	{ "a session that waits ends with its handle", session_that_waits_ends_with_its_handle },
