@@ -431,8 +431,10 @@ void mst_return_settle(struct muster *m)
 		return;
 	m->returning.unsettled = false;
 	bool same = s->welcome.generation.id == m->returning.generation;
+	/* A version that is saved stands, though no outcome of this worker had it: the welcome has
+	 * its verdict again. */
 	if (s->job.owner == MUSTER_SERVERS_OWN && !same)
-		mst_tickets_withdraw(&m->worker.tickets, s->welcome.stands);
+		mst_tickets_reopen(&m->worker.tickets, s->welcome.stands);
 	if (same || s->job.owner == MUSTER_SERVERS_OWN)
 		judge_by_welcome(m);
 	else if (s->told.begun)

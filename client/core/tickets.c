@@ -148,6 +148,21 @@ void mst_tickets_withdraw(struct mst_tickets *t, uint64_t newest)
 	}
 }
 
+void mst_tickets_reopen(struct mst_tickets *t, uint64_t newest)
+{
+	uint64_t first = t->given + 1;
+
+	while (first <= t->judged && cell_of(t, first)->counted_in <= newest)
+		first++;
+	for (uint64_t n = first; n <= t->judged; n++) {
+		if (!is_pass(t, n))
+			cell_of(t, n)->verdict = MUSTER_CANCELLED;
+		cell_of(t, n)->counted_in = 0;
+	}
+	if (t->judged >= first)
+		t->judged = first - 1;
+}
+
 struct mst_ticket mst_tickets_give(struct mst_tickets *t)
 {
 	MST_ASSERT(mst_tickets_due(t));

@@ -76,6 +76,9 @@ void mst_tickets_counted(struct mst_tickets *t, const struct mst_tickets_part *p
 /* The versions after @newest are lost: what was counted in them, and has not been given out as
  * such, does not count any more. */
 void mst_tickets_withdraw(struct mst_tickets *t, uint64_t newest);
+/* Whether the versions after @newest are lost is told by the next verdicts: tickets are open again
+ * from the first on that was counted in one of them, as far as they have not been given out. */
+void mst_tickets_reopen(struct mst_tickets *t, uint64_t newest);
 
 /* The oldest verdict that has not been given out; one must be due. */
 static inline const struct mst_ticket *mst_tickets_next(const struct mst_tickets *t)

@@ -28,7 +28,8 @@ class Line(base.Job):
     is read by rank and process."""
 
     def __init__(self, a, *options, servers=1, transport="shm", workers=WORKERS, patience="60s",
-                 owner="workers"):
+                 owner="workers", env=None, of_follower=None):
+        """@env: of the leader. @of_follower: the same of a follower."""
         # Bound here, so that nobody else gets the port while no server has it.
         self.held = socket.socket()
         self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -38,8 +39,8 @@ class Line(base.Job):
         self.patient = ["--server-patience", patience] if patience else []
         self.options = ["--workers", str(workers), "--owner", owner, "--servers", str(servers),
                         "--transport", transport, "--join-timeout", "10s", *options]
-        super().__init__(a, *self.patient, *self.options, listen=self.listen)
-        self.env = {}
+        self.env, self.of_follower, self.of_worker = env or {}, of_follower or {}, {}
+        super().__init__(a, *self.patient, *self.options, listen=self.listen, **self.env)
         self.before = []  # servers that are over
         self.follower = [self.joined() for _ in range(servers - 1)]
 
@@ -49,7 +50,7 @@ class Line(base.Job):
 
     def joined(self):
         return Child([self.a.musterd, "--join", self.listen, "--listen", "127.0.0.1:0",
-                      *self.patient])
+                      *self.patient], **self.of_follower)
 
     def children(self):
         return self.worker + self.follower
@@ -98,7 +99,7 @@ class Line(base.Job):
         """Starts a worker at this rank."""
         self.worker.append(Child([self.a.worker, self.path("log"), *words],
                                  **base.worker_environment(self.listen, rank),
-                                 MUSTER_TRANSPORT=self.transport))
+                                 MUSTER_TRANSPORT=self.transport, **self.of_worker))
         return self.worker[-1]
 
     def join_all(self, *words, workers=WORKERS):

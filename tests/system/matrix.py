@@ -79,7 +79,8 @@ sentence, and if the job runs already, the others go on.
 {reasons}
 
 A server keeps its versions in memory. When the server is gone, they are gone, and its job ends
-with a sentence for every worker.
+with a sentence for every worker. With `--server-patience` other servers take its place:
+[the kill matrix of servers](kill-matrix-servers.md) has that.
 """
 
 

@@ -38,12 +38,12 @@ class Line(generations.Line):
 
     def joined(self):
         return Child([self.a.musterd, "--join", self.listen, "--listen", "127.0.0.1:0", "--state",
-                      self.state, *self.patient])
+                      self.state, *self.patient], **self.of_follower)
 
     def join(self, rank, *words):
         self.worker.append(Child([self.a.worker, self.path("log"), *words],
                                  **worker_environment(self.listen, rank),
-                                 MUSTER_TRANSPORT=self.transport))
+                                 MUSTER_TRANSPORT=self.transport, **self.of_worker))
         return self.worker[-1]
 
     def lines(self, rank, kind=None, process=None):
@@ -100,20 +100,21 @@ def undisturbed(a, commits, *words):
         return digests(job)
 
 
-def accounted(job, commits):
-    """Each rank counts once in each version that is not void; what else it had is void."""
+def accounted(job, commits, first=0):
+    """Each rank counts once in each version that is not void; what else it had is void. @first: the
+    version that the job has begun with."""
     ends = job.ended()
     for end in ends:
         told = generations.figures(end)
         must(end[1] == str(commits), f"{end}: {job.said()}")
-        must(told["counted"] - told["void"] == commits, f"{end}: {job.said()}")
+        must(told["counted"] - told["void"] == commits - first, f"{end}: {job.said()}")
     job.is_over()
     return [generations.figures(end) for end in ends]
 
 
-def exact(job, commits, wanted):
+def exact(job, commits, wanted, first=0):
     """Each version has the same bits however often it was made."""
-    ends = accounted(job, commits)
+    ends = accounted(job, commits, first)
     found = digests(job)
     wrong = {v: found[v] for v in found if found[v] != wanted.get(v, set())}
     must(not wrong, f"other bits than in a job that was not disturbed: {wrong}")

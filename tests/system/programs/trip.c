@@ -9,20 +9,24 @@
  *	before|after  put|dial     KIND  RANK  COUNT|vVERSION
  *	before  poll|arrive|wait   KIND  RANK  COUNT
  *	before  open               -     -     COUNT
+ *	before  say                KIND  -     COUNT
  *
  *	before put answer 2 20     about to put the 20th answer to rank 2
  *	after put header - v20     a header is put of what was computed on version 20 or later
  *	before poll - - 1          about to look for the next arrivals
  *	before open - - 1          a server makes its memory; it has tried its networks before
+ *	before say give - 2        a worker gives its state to another, of which a piece has gone
  *
- * KIND is an immediate's, `line` between servers, or `data` for a put without. RANK is of the
- * session, at the server.
+ * KIND is an immediate's, `line` between servers, or `data` for a put without. What is said are
+ * messages of the control connection: of KIND `give` or `begins`. RANK is of the session, at the
+ * server.
  * What comes before its stage does not count. At the last stage the thread writes NAME.held, with
  * its process number, and stands still until there is NAME.go. Meanwhile, at exactly that moment,
  * the test does what it wants to any process. It uses only files: a virtual machine has them too.
  *
  * One thread walks: the server's data thread, the worker's own. Dialling is its too. Opening comes
- * before there is a data thread.
+ * before there is a data thread. Another thread says messages, so a plan with `say` has no other
+ * stage.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,6 +36,7 @@
 #include "common/base/assert.h"
 #include "common/base/clock.h"
 #include "common/wire/lane.h"
+#include "common/wire/message.h"
 #include "server/data/session.h"
 #include "tests/transport/interposed.h"
 
@@ -139,6 +144,20 @@ static void pass(const char *when, const struct moment *m)
 		return;
 	if (++stage_now == stage_count)
 		hold();
+}
+
+/* ---- messages ---- */
+
+int64_t __real_mst_message_encode(const struct mst_message *msg, void *buffer, size_t room);
+int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, size_t room);
+
+int64_t __wrap_mst_message_encode(const struct mst_message *msg, void *buffer, size_t room)
+{
+	if (msg->kind == MST_MSG_GIVE)
+		pass("before", &(struct moment){ .what = "say", .kind = "give" });
+	if (msg->kind == MST_MSG_BEGINS)
+		pass("before", &(struct moment){ .what = "say", .kind = "begins" });
+	return __real_mst_message_encode(msg, buffer, room);
 }
 
 /* ---- the table ---- */

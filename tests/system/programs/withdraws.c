@@ -31,6 +31,7 @@ static struct {
 	FILE *out;
 	uint32_t rank;
 	uint64_t version, generation;
+	uint64_t first; /* the version that it has begun with */
 	uint64_t counted, void_counted, cancelled, withdrawn;
 	/* How often this process counts in a version, as far as that is not void. */
 	uint8_t told[VERSIONS_MAX];
@@ -159,7 +160,7 @@ static int run(void)
 	while (rc == -EINTR);
 	free(start);
 	self.generation = o.generation;
-	self.version = o.version;
+	self.first = self.version = o.version;
 	if (rc == 0)
 		do
 			rc = muster_train(self.muster, &hooks);
@@ -175,7 +176,7 @@ static int account(void)
 {
 	int rc = 0;
 
-	for (uint64_t v = 1; v <= self.version; v++) {
+	for (uint64_t v = self.first + 1; v <= self.version; v++) {
 		if (self.told[v] != 1 && !(self.any && self.told[v] == 0))
 			rc = wrong("number of contributions that were told", v);
 	}

@@ -278,6 +278,46 @@ static void what_a_lost_version_counted_is_cancelled(void)
 	CU_ASSERT(gives_no_more());
 }
 
+/* A server has counted it, and was lost before it gave the version. The next one has saved that, or
+ * has not. */
+static void what_stands_is_judged_again(void)
+{
+	for (int saved = 0; saved < 2; saved++) {
+		begin();
+		push(4);
+		push(5);
+		CU_ASSERT_EQUAL(mst_tickets_issue_pass(&tickets), 3);
+		push(6);
+		CU_ASSERT_EQUAL(judge(1, MUSTER_COUNTED, 5), 0);
+		CU_ASSERT_EQUAL(judge(2, MUSTER_COUNTED, 6), 0);
+		CU_ASSERT_EQUAL(judge(4, MUSTER_STALE, 0), 0);
+		mst_tickets_reopen(&tickets, 5);
+		CU_ASSERT_EQUAL(tickets.judged, 1);
+		if (saved)
+			CU_ASSERT_EQUAL(judge(2, MUSTER_COUNTED, 6), 0);
+		mst_tickets_cancel_rest(&tickets);
+		CU_ASSERT(gives(1, MUSTER_COUNTED, 5));
+		CU_ASSERT(saved ? gives(2, MUSTER_COUNTED, 6) : gives(2, MUSTER_CANCELLED, 0));
+		CU_ASSERT(gives(4, MUSTER_CANCELLED, 0));
+		CU_ASSERT(gives_no_more());
+	}
+}
+
+static void nothing_is_judged_again_where_all_stands(void)
+{
+	begin();
+	push(4);
+	push(5);
+	CU_ASSERT_EQUAL(judge(1, MUSTER_COUNTED, 5), 0);
+	CU_ASSERT_EQUAL(judge(2, MUSTER_LATE, 0), 0);
+	mst_tickets_reopen(&tickets, 5);
+	CU_ASSERT_EQUAL(tickets.judged, 2);
+	CU_ASSERT(gives(1, MUSTER_COUNTED, 5));
+	mst_tickets_reopen(&tickets, 4); /* what was given out is given out */
+	CU_ASSERT(gives(2, MUSTER_LATE, 0));
+	CU_ASSERT(gives_no_more());
+}
+
 static CU_TestInfo cases[] = {
 	{ "one that a set names is counted", one_that_a_set_names_is_counted },
 	{ "one that no set names is cancelled", one_that_no_set_names_is_cancelled },
@@ -299,6 +339,8 @@ static CU_TestInfo cases[] = {
 	  what_was_given_out_is_not_counted_twice },
 	{ "old verdicts are not taken for new ones", old_verdicts_are_not_taken_for_new_ones },
 	{ "what a lost version counted is cancelled", what_a_lost_version_counted_is_cancelled },
+	{ "what stands is judged again", what_stands_is_judged_again },
+	{ "nothing is judged again where all stands", nothing_is_judged_again_where_all_stands },
 	CU_TEST_INFO_NULL,
 };
 
