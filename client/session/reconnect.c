@@ -104,6 +104,13 @@ static bool is_final(int error)
 	return error == -ESTALE || error == -ESHUTDOWN || error == -EPERM || error == -EIDRM;
 }
 
+/* What answers does not take the place of the lost server: another job, a server with other
+ * options or another certificate, or no server at all. It may go, or be put right. */
+static bool is_strange(int error)
+{
+	return error == -EINVAL || error == -EPROTO || error == -EACCES;
+}
+
 static bool is_allowed(struct mst_reconnect *c)
 {
 	pthread_mutex_lock(&c->lock);
@@ -116,8 +123,10 @@ static bool is_allowed(struct mst_reconnect *c)
 /* A program that waits for minutes without a word looks like one that hangs. */
 static void tell_waiting(const struct mst_reconnect *c, uint64_t *tell_ns)
 {
-	if (mst_left_ns(*tell_ns) > 0)
+	if (mst_left_ns(*tell_ns) > 0 && !c->strange)
 		return;
+	if (*tell_ns == MST_NEVER)
+		return; /* once is enough */
 	*tell_ns = MST_NEVER;
 	mst_warn("rank %" PRIu32
 		 " in job \"%s\" has lost its server, and no other lets it come back "
@@ -143,6 +152,7 @@ static int try(struct mst_reconnect *c)
 		c->why = before;
 	c->refused = rc != -ETIMEDOUT;
 	bool again = s->told.again;
+	c->strange = is_strange(rc) && !again;
 	struct mst_control *old = s->control;
 	s->control = NULL;
 	mst_control_free(old);
@@ -184,6 +194,16 @@ static struct mst_control *drop_next(struct mst_reconnect *c)
 	return NULL;
 }
 
+/* Between two tries. A stranger's server is not to be called ten times in a second. */
+static uint64_t pause_of(const struct mst_reconnect *c, struct mst_rand *rand)
+{
+	uint64_t ns = c->strange ? SPREAD_NS / 2 + drawn(rand, SPREAD_NS)
+				 : SPREAD_NS / 10 + drawn(rand, SPREAD_NS / 5);
+	uint64_t left_ns = mst_left_ns(c->until_ns);
+
+	return ns < left_ns ? ns : left_ns;
+}
+
 struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost)
 {
 	struct mst_reconnect *c = reconnect;
@@ -204,7 +224,7 @@ struct mst_control *mst_reconnect_seek(void *reconnect, struct mst_control *lost
 	nap(c, drawn(&rand, first_spread(c)));
 	while (!is_stopped(c) && (rc = try(c)) == -EAGAIN && mst_left_ns(c->until_ns) > 0) {
 		tell_waiting(c, &tell_ns);
-		nap(c, SPREAD_NS / 10 + drawn(&rand, SPREAD_NS / 5));
+		nap(c, pause_of(c, &rand));
 	}
 	if (is_stopped(c))
 		return NULL;

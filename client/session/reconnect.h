@@ -31,7 +31,8 @@ struct mst_reconnect {
 	enum mst_reconnect_state state;
 	struct mst_client_session next; /* SEEKS: the thread's alone; WELCOMED: whole */
 	struct mst_reason why;          /* of the last try, or of the loss */
-	bool refused;                   /* a server has answered the last try */
+	bool refused;                   /* a server has answered the last try, */
+	bool strange;                   /* and does not take the place of the lost one */
 	int error;                      /* OVER: what the program is told */
 	uint64_t lost_ns, until_ns;     /* 0: no session is lost */
 	struct mst_told last;           /* the thread's: of the session that was lost last */

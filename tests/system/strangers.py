@@ -53,22 +53,42 @@ def other_memory(a):
 
 
 def job_of_another_name(a):
-    """It goes on, whoever has come to it."""
-    with Line(a, "--commits", "100000") as line:
+    """It goes on, whoever comes to it. The workers try on until their own job is there again."""
+    with Line(a, "--commits", str(COMMITS)) as line:
+        line.join_all("elems=1000", "pace_us=20000")
+        line.reaches(3)
+        line.server.kill()
+        set_options(line, job="other")
+        line.lead()
+        words = 'no other lets it come back yet: there is no job "default" here, this server ' \
+                'runs "other"'
+        must(until(lambda: all(words in worker.said() for worker in line.worker), SECONDS),
+             line.said())
+        check("the other job waits for its own workers", line.server.process.poll() is None)
+        line.server.kill()
+        set_options(line, job="default")
+        line.lead()
+        exact(line, COMMITS, undisturbed(a, COMMITS, *SMALL))
+
+
+def job_of_another_name_that_stays(a):
+    """When patience is over, the workers end, and say what they have met."""
+    with Line(a, "--commits", "100000", patience="2s") as line:
         line.join_all(*SMALL)
         line.reaches(5)
         line.server.kill()
         set_options(line, job="other")
         line.lead()
         for words in told(line, line.worker):
-            check(words, 'there is no job "default" here, this server runs "other"' in words)
+            check(words, words.startswith("error -107 ") and "--server-patience 2 s" in words and
+                  'there is no job "default" here, this server runs "other"' in words)
         check("the other job waits for its own workers", line.server.process.poll() is None)
 
 
 def run_of_others(a):
     """A job of the same name has begun at the address. Workers that come back there are told so,
     and it goes on."""
-    with Line(a, "--commits", str(MANY)) as line:
+    with Line(a, "--commits", str(MANY), patience="1s") as line:
         line.join_all(*SMALL)
         line.reaches(5)
         for worker in line.worker:
@@ -76,7 +96,7 @@ def run_of_others(a):
         line.kill_server()
         first, line.worker = line.worker, []
         try:
-            line.join_all("elems=1000", "pace_us=5000")
+            line.join_all("elems=1000", "pace_us=20000")
             must(until(lambda: all(line.lines(rank, "version", process=2)
                                    for rank in range(WORKERS)), SECONDS), line.said())
             for worker in first:
@@ -147,7 +167,7 @@ def nobody_gives(a):
         line.is_over()
 
 
-CASES = cases(other_memory, job_of_another_name, run_of_others, everybody_is_new,
-              everybody_is_gone, nobody_gives)
+CASES = cases(other_memory, job_of_another_name, job_of_another_name_that_stays, run_of_others,
+              everybody_is_new, everybody_is_gone, nobody_gives)
 if __name__ == "__main__":
     main(CASES, "musterd", "worker", paths=("other_memory", "nobody_gives"))

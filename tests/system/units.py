@@ -89,7 +89,7 @@ class Units(Line):
 
     def __init__(self, a, commits):
         self.a, self.folder, self.worker, self.before = a, tempfile.TemporaryDirectory(), [], []
-        self.log, self.transport = self.path("log"), "shm"
+        self.log, self.transport, self.of_worker = self.path("log"), "shm", {}
         self.held = socket.socket()
         self.held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.held.bind(("127.0.0.1", 0))
