@@ -344,6 +344,24 @@ def before_the_links(a):
         exact(job, commits, digest)
 
 
+def welcome_and_end_in_one_moment(a):
+    """Workers are stopped when they have said hello, and the server is killed after its answer."""
+    commits = 20
+    digest = undisturbed(a, commits, *SMALL)
+    with Line(a, "--commits", str(commits)) as job:
+        job.server.process.send_signal(signal.SIGSTOP)
+        job.join_all(*SMALL)
+        time.sleep(0.5)  # until all have said hello; it shows nothing if they have not
+        for rank in range(WORKERS):
+            job.stop(rank)
+        job.server.process.send_signal(signal.SIGCONT)
+        until(lambda: job.server.said().count(" joined from ") == WORKERS, 2)
+        job.kill_server()
+        for worker in job.worker:
+            worker.process.send_signal(signal.SIGCONT)
+        exact(job, commits, digest)
+
+
 def in_the_first_start(a):
     killed_in_the_first_start(a, *SMALL)
 
@@ -535,6 +553,7 @@ CASES = cases(killed_twenty_times, killed_over_tcp, killed_with_results_of_its_o
               one_of_two_is_killed_over_tcp, asked_all_the_time, under_a_quorum,
               stands_still_and_is_killed, server_and_worker_are_killed,
               new_worker_without_a_state, forked_adrift, wrong_servers_take_its_place,
+              welcome_and_end_in_one_moment,
               successor_without_patience,
               successor_where_servers_own, successor_for_fewer_workers, nobody_takes_its_place)
 if __name__ == "__main__":
