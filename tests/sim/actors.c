@@ -111,6 +111,23 @@ static void begin_others(void *ctx, uint64_t losses)
 	sim_after(LOOK_NS, look_after_servers, NULL, losses);
 }
 
+static void begin_beside(void *ctx, uint64_t unused)
+{
+	struct sim_process *leader = ctx;
+
+	(void)unused;
+	if (leader != servers_process(0) || leader->dead || leader->fibers == 0 || obs_finished())
+		return;
+	sim_say("another server begins beside the one that is cut off");
+	obs_next_generation();
+	servers_succeed();
+}
+
+void actors_begin_beside(struct sim_process *leader)
+{
+	sim_after(actors.plan->generations.beside_ns, begin_beside, leader, 0);
+}
+
 static void look_after_servers(void *ctx, uint64_t losses)
 {
 	(void)ctx;

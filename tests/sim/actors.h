@@ -42,6 +42,8 @@ bool actors_play(struct sim_plan *plan);
 struct sim_worker *actors_worker(uint32_t rank);
 /* Another process of this rank. */
 void actors_enter(uint32_t rank, bool again);
+/* After a while another server begins, if this one has not ended by then. */
+void actors_begin_beside(struct sim_process *leader);
 /* By whose link it is. */
 struct sim_worker *actors_owner(const struct sim_process *p);
 

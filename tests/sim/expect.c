@@ -621,6 +621,11 @@ int64_t expect_kept_differs(uint64_t version, enum expect_vector vector, uint64_
 	return -1;
 }
 
+bool expect_knows(uint64_t version)
+{
+	return version < VERSIONS_MAX && expected.version[version].known;
+}
+
 uint32_t expect_set(uint64_t version, struct muster_share *out)
 {
 	const struct version *v = &expected.version[version];

@@ -70,6 +70,7 @@ bool expect_keeps(enum expect_vector vector);
 int64_t expect_kept_differs(uint64_t version, enum expect_vector vector, uint64_t first,
 			    const float *bits, uint64_t count);
 /* Its shares by rank; @out has room for SIM_WORKERS_MAX. Return: how many. */
+bool expect_knows(uint64_t version);
 uint32_t expect_set(uint64_t version, struct muster_share *out);
 
 #endif

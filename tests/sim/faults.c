@@ -9,6 +9,8 @@
 #include "tests/sim/stream.h"
 
 #define SCRIBBLE_NS_MAX 300000u
+/* The share of ranks cut off from a leader that are told so by their kernels. */
+#define TOLD_SHARE 0.8
 
 static struct sim_plan *the_plan;
 /* Moments of a kind so far: by rank, and of all; by server, and at all. */
@@ -99,6 +101,29 @@ static enum sim_death power_off_of(const struct sim_process *p)
 	return sim_shares_host(p) ? SIM_KILLED : SIM_POWER_OFF;
 }
 
+static void heal(void *ctx, uint64_t arg)
+{
+	(void)ctx;
+	(void)arg;
+	obs_disturbed();
+}
+
+/* What is lost of a connection meanwhile is lost for good. */
+static void stand_apart(struct sim_process *leader, uint64_t span_ns)
+{
+	for (uint32_t rank = 0; rank < the_plan->workers; rank++) {
+		struct sim_process *p = actors_worker(rank)->process;
+		if (the_plan->generations.keeps >> rank & 1)
+			continue;
+		sim_streams_cut_between(p, leader, sim_chance(TOLD_SHARE));
+		sim_path_stall_between(leader, p, span_ns);
+	}
+	sim_streams_hide(leader);
+	obs_disturbed();
+	sim_after(span_ns, heal, NULL, 0);
+	actors_begin_beside(leader);
+}
+
 static void befall_process(const struct sim_fault *f, struct sim_process *p)
 {
 	struct sim_process *peer = f->with != SIM_ALL ? servers_process((uint32_t)f->with) : NULL;
@@ -132,6 +157,9 @@ static void befall_process(const struct sim_fault *f, struct sim_process *p)
 	case SIM_FAULT_STOP:
 		servers_stop((uint32_t)servers_number(p));
 		break;
+	case SIM_FAULT_APART:
+		stand_apart(p, f->span_ns);
+		break;
 	case SIM_FAULT_CUT:
 		sim_streams_cut(p);
 		break;
@@ -146,13 +174,6 @@ static void befall_process(const struct sim_fault *f, struct sim_process *p)
 	}
 }
 
-static void thaw(void *ctx, uint64_t arg)
-{
-	(void)ctx;
-	(void)arg;
-	obs_disturbed();
-}
-
 static void befall_worker(const struct sim_fault *f, struct sim_worker *w)
 {
 	switch (f->kind) {
@@ -160,7 +181,7 @@ static void befall_worker(const struct sim_fault *f, struct sim_worker *w)
 		w->frozen_ns += f->span_ns;
 		befall_process(f, w->process);
 		obs_disturbed();
-		sim_after(f->span_ns, thaw, NULL, 0);
+		sim_after(f->span_ns, heal, NULL, 0);
 		break;
 	case SIM_FAULT_KILL:
 	case SIM_FAULT_POWER_OFF:

@@ -336,6 +336,22 @@ uint64_t sim_lane_take_sent(struct sim_lane *lane)
 	return e->cookie;
 }
 
+static void take_back(struct sim_queue *q)
+{
+	for (struct sim_entry *e = q->head; e != NULL; e = e->next) {
+		if (e->lent != NULL)
+			mst_region_take_back(e->lent);
+		e->lent = NULL;
+	}
+}
+
+void sim_lane_take_back(struct sim_lane *lane)
+{
+	take_back(&lane->way);
+	take_back(&lane->acks);
+	take_back(&lane->sent);
+}
+
 /* ---- an end of it ---- */
 
 /* From here on its bytes are in the network. */

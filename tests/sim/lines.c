@@ -34,13 +34,40 @@ void obs_line_grows(void)
 	line->samples[obs.commits] = obs.samples;
 }
 
+/* All that the leader needs may lie in its slots already when its ranks go to another one. Without
+ * those ranks it makes nothing more. */
+void obs_commits_beside(uint32_t generation, const struct mst_record *record)
+{
+	struct obs_line *line = obs.line[generation];
+
+	sim_say("  version %" PRIu64 " is made beside generation %" PRIu32, record->version,
+		obs.losses + 1);
+	obs.beside += obs.started;
+	if (line == NULL || record->version != line->newest + 1 || obs.beside > 1)
+		obs_violated("generation %" PRIu32 " makes version %" PRIu64
+			     ", and generation %" PRIu32 " has started",
+			     generation + 1, record->version, obs.losses + 1);
+	if (line == NULL)
+		return;
+	line->newest = record->version;
+	line->maker[record->version] = generation + 1;
+	line->samples[record->version] = record->total;
+}
+
+uint32_t obs_generation(void)
+{
+	return obs.losses;
+}
+
 /* ---- what is on a line ---- */
 
 bool obs_is_apart(const struct obs_worker *w)
 {
 	const struct obs_session *s = obs_find(w->rank, w->incarnation);
 
-	return obs.started && s != NULL && s->born != obs.losses;
+	bool later = obs.started || obs.plan->generations.apart;
+
+	return later && s != NULL && s->born != obs.losses;
 }
 
 bool obs_is_void(const struct expect_item *item)
@@ -76,6 +103,29 @@ void obs_line_moves(struct obs_worker *w)
 		w->last_version = last;
 	}
 	w->last_of = s->born;
+}
+
+/* All are told the same number, and a later generation has a higher one. */
+void obs_line_numbered(const struct obs_worker *w, uint64_t number)
+{
+	const struct obs_session *s = obs_find(w->rank, w->incarnation);
+	struct obs_line *line = s != NULL ? obs.line[s->born] : NULL;
+
+	if (line == NULL)
+		return;
+	if (line->number == 0)
+		line->number = number;
+	for (uint32_t g = 0; g < EXPECT_GENERATIONS_MAX; g++) {
+		uint64_t other = obs.line[g] != NULL ? obs.line[g]->number : 0;
+		if (other != 0 && (g < s->born) != (other < number) && g != s->born)
+			obs_violated("the generation %" PRIu32 " has the number %" PRIu64
+				     ", and %" PRIu32 " has %" PRIu64,
+				     s->born + 1, number, g + 1, other);
+	}
+	if (number != line->number)
+		obs_violated("rank %" PRIu32 " is told of generation %" PRIu64
+			     ", and others of %" PRIu64,
+			     w->rank, number, line->number);
 }
 
 /* A worker can know little of generations that came and went while it was away. */

@@ -166,6 +166,7 @@ void sim_end_free(struct mst_link *link)
 	if (e->in->export.region != NULL)
 		mst_region_take_back(e->in->export.region);
 	e->in->freed = true;
+	sim_lane_take_back(e->out);
 	if (!e->session->near)
 		memset(e->link.outbound, SIM_RUBBISH, e->link.outbound_bytes);
 	if (!e->connector && sim_nets_watch()->freed != NULL)

@@ -82,6 +82,8 @@ void sim_lane_hang_up(struct sim_lane *lane);
 /* The sending end lets go of its sources. @all: what is on its way arrives; else some of it may,
  * perhaps in part. */
 void sim_lane_sever(struct sim_lane *lane, bool all);
+/* Its sender is freed, and the regions that it has lent end with their domain. */
+void sim_lane_take_back(struct sim_lane *lane);
 /* Forgets what was to be told of puts that were sent. */
 void sim_lane_forget_sent(struct sim_lane *lane);
 /* The oldest, which there is: its immediate, its cookie. */

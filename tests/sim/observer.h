@@ -44,6 +44,10 @@ void obs_begin(const struct sim_plan *plan);
 void obs_go_on(const struct sim_plan *plan, uint64_t version);
 /* Other servers take the place of those that are lost, and the same workers come back. */
 void obs_next_generation(void);
+/* From 0. */
+uint32_t obs_generation(void);
+/* The leader of an earlier generation is alive, and makes a version beside the later one. */
+void obs_commits_beside(uint32_t generation, const struct mst_record *record);
 /* Everybody has gone home. */
 void obs_end(void);
 /* NULL: none. */

@@ -97,6 +97,7 @@ struct obs_changes {
 /* The versions that a generation goes on from, and those that it has made. */
 struct obs_line {
 	uint64_t newest;
+	uint64_t number;                     /* of the generation; 0: nobody was told of it yet */
 	uint32_t maker[SIM_COMMITS_MAX + 1]; /* the generation, and one more; 0: none */
 	double samples[SIM_COMMITS_MAX + 1]; /* in all versions up to this one */
 };
@@ -178,6 +179,7 @@ struct obs_state {
 	bool was_in[SIM_WORKERS_MAX];                  /* ... has been in a generation */
 	struct obs_line *line[EXPECT_GENERATIONS_MAX]; /* NULL: it has not started */
 	bool all_have_begun;
+	uint32_t beside; /* versions that an earlier leader has made since this one has started */
 	uint64_t disturbed_ns; /* when anybody was last lost, or came in the place of one */
 	bool committed;        /* a version has been made since then */
 
@@ -248,6 +250,8 @@ void obs_line_grows(void);
 bool obs_is_void(const struct expect_item *item);
 /* The worker has an outcome, or a state, of the generation that its session is of. */
 void obs_line_moves(struct obs_worker *w);
+/* What the outcome says of its generation. */
+void obs_line_numbered(const struct obs_worker *w, uint64_t number);
 void obs_line_withdrawn(struct obs_worker *w, uint64_t withdrawn);
 /* The newest that those have had who start; NULL: none of them has had an outcome. */
 const struct obs_had *obs_newest_had(void);

@@ -74,6 +74,7 @@ enum sim_fault_kind {
 	SIM_FAULT_HANG,     /* its data thread does; not of workers */
 	SIM_FAULT_LOG,      /* who reads its log does, and it has much to say; not of workers */
 	SIM_FAULT_SUSPEND,  /* every process stands still, as their host does; of the leader */
+	SIM_FAULT_APART, /* the leader is cut off from most ranks, and another begins beside it */
 	/* What an operator asks for, and no fault. */
 	SIM_FAULT_POLICY, /* another policy is to come into force; of the leader */
 	SIM_FAULT_REST,   /* it is to rest */
@@ -153,6 +154,9 @@ struct sim_generations {
 	bool ranks;                       /* processes of ranks are lost, too */
 	uint64_t patience_ns;             /* --server-patience */
 	uint64_t return_ns;               /* --return-timeout; 0: the default */
+	bool apart;                       /* a leader is cut off from ranks: all but these */
+	uint64_t keeps;                   /* set of ranks */
+	uint64_t beside_ns;               /* from the cut until another begins beside it */
 	uint64_t next_ns[SIM_LOSSES_MAX]; /* from the loss until the next ones begin; by loss */
 };
 

@@ -98,6 +98,8 @@ bool sim_plan_has(const struct sim_plan *p, const char *fault)
 		return p->saves.wanted;
 	if (strcmp(fault, "generations") == 0)
 		return p->generations.wanted;
+	if (strcmp(fault, "apart") == 0)
+		return p->generations.apart;
 	if (strcmp(fault, "ranks") == 0)
 		return p->generations.ranks;
 	for (uint32_t i = 0; i < p->fault_count; i++) {

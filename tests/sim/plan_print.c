@@ -17,8 +17,9 @@ static const char *const names[] = {
 	[SIM_FAULT_RUBBISH] = "rubbish", [SIM_FAULT_STOP] = "stop",
 	[SIM_FAULT_BREAK] = "break",     [SIM_FAULT_DEAF] = "deaf",
 	[SIM_FAULT_HANG] = "hang",       [SIM_FAULT_LOG] = "log",
-	[SIM_FAULT_SUSPEND] = "suspend", [SIM_FAULT_POLICY] = "policy",
-	[SIM_FAULT_REST] = "rest",       [SIM_FAULT_RETURN] = "return",
+	[SIM_FAULT_SUSPEND] = "suspend", [SIM_FAULT_APART] = "apart",
+	[SIM_FAULT_POLICY] = "policy",   [SIM_FAULT_REST] = "rest",
+	[SIM_FAULT_RETURN] = "return",
 };
 
 static const char *const moment_names[] = {
@@ -80,7 +81,7 @@ static bool has_span(enum sim_fault_kind kind)
 {
 	return kind == SIM_FAULT_FREEZE || kind == SIM_FAULT_STALL || kind == SIM_FAULT_DELAY ||
 	       kind == SIM_FAULT_DAWDLE || kind == SIM_FAULT_DEAF || kind == SIM_FAULT_HANG ||
-	       kind == SIM_FAULT_LOG;
+	       kind == SIM_FAULT_LOG || kind == SIM_FAULT_APART;
 }
 
 static void print_fault(const struct sim_fault *f, uint32_t index, FILE *out)

@@ -91,6 +91,39 @@ static void draw_lone_version(struct mst_rand *r, struct sim_plan *p, uint32_t f
 	}
 }
 
+/* The leader is cut off from most ranks, and keeps some for a while. Another leader begins at its
+ * address, sooner or later than the first has seen that it has too few. Then the cut heals. */
+static void draw_two_leaders(struct mst_rand *r, struct sim_plan *p, uint32_t first)
+{
+	struct sim_fault f = { .kind = SIM_FAULT_APART, .target = SIM_SERVER, .with = SIM_ALL };
+	uint32_t most = p->workers - mst_majority(p->workers);
+	uint32_t count = chance(r, 0.8) ? most : (uint32_t)between(r, 0, most);
+
+	p->fault_count = 0;
+	p->generations.apart = true;
+	p->generations.beside_ns = between(r, 0, chance(r, 0.5) ? 100 : 2000) * MST_MS;
+	p->generations.return_ns = between(r, 50, 500) * MST_MS;
+	for (uint32_t i = 0; i < count; i++)
+		p->generations.keeps |= UINT64_C(1) << (first + i) % p->workers;
+	slow_down(p);
+	f.when = (struct sim_trigger){ .moment = SIM_MOMENT_COMMIT,
+				       .nth = (uint32_t)between(r, 1, p->commits / 2) };
+	f.when.after_ns = between(r, 0, chance(r, 0.5) ? 1000 : 50000) * 1000;
+	f.span_ns = between(r, 100, 5000) * MST_MS;
+	sim_plan_add_fault(p, &f);
+	if (chance(r, 0.3)) { /* it stands still at that, and wakes when others have gone on */
+		f.kind = SIM_FAULT_FREEZE;
+		f.span_ns = between(r, 50, 2000) * MST_MS;
+		sim_plan_add_fault(p, &f);
+	}
+	if (chance(r, 0.5)) { /* and a server is lost later */
+		f.kind = SIM_FAULT_KILL;
+		f.when.nth += (uint32_t)between(r, 1, 4);
+		f.span_ns = 0;
+		sim_plan_add_fault(p, &f);
+	}
+}
+
 void sim_plan_draw_lost_ranks(struct sim_plan *p)
 {
 	struct mst_rand r;
@@ -108,6 +141,10 @@ void sim_plan_draw_lost_ranks(struct sim_plan *p)
 	p->generations.ranks = true;
 	p->generations.return_ns = between(&r, 50, chance(&r, 0.5) ? 300 : 3000) * MST_MS;
 	p->join_ns += 20 * MST_SECOND; /* for the last that comes */
+	if (p->network == SIM_FAR && p->servers == 1 && chance(&r, 0.9)) {
+		draw_two_leaders(&r, p, first);
+		return;
+	}
 	if (!all_come && p->workers < SIM_FAULTS_MAX && chance(&r, 0.5)) {
 		p->fault_count = 0;
 		p->generations.return_ns = between(&r, 50, 200) * MST_MS;

@@ -282,6 +282,8 @@ void __wrap_mst_aggregator_execute(struct mst_aggregator *a, const struct mst_de
 	uint32_t server = (uint32_t)servers_number(sim_self());
 
 	if (!servers_counts(sim_self())) {
+		if (d->kind == MST_DO_COMMIT && server == 0 && !sim_self()->dead)
+			obs_commits_beside(servers_generation(sim_self()), record);
 		__real_mst_aggregator_execute(a, d, record);
 		return;
 	}

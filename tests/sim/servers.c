@@ -33,6 +33,7 @@
 
 struct sim_server {
 	uint32_t number;
+	uint32_t generation; /* that it is to serve */
 	struct sim_process *process;
 	struct mst_server_options options;
 	struct mst_options parsed;
@@ -310,7 +311,7 @@ static void run_server(struct sim_server *s)
 		return;
 	}
 	serve(s);
-	if (!s->process->dead)
+	if (!s->process->dead && servers_counts(s->process))
 		obs_server_ended(s->number, mst_plane_over(s->plane) > 0);
 	stop_data(s);
 	archives_stop(s->number);
@@ -336,6 +337,7 @@ static void begin_server(uint32_t k)
 	if (k > 0)
 		(void)snprintf(name, sizeof(name), "follower %" PRIu32, k);
 	s->number = k;
+	s->generation = obs_generation();
 	s->older = servers[k];
 	s->process = sim_process_new(name);
 	s->process->host = sim_plan_host_of_server(the_plan, k);
@@ -399,6 +401,14 @@ int servers_number(const struct sim_process *p)
 	const struct sim_server *s = server_of(p);
 
 	return s != NULL ? (int)s->number : -1;
+}
+
+uint32_t servers_generation(const struct sim_process *p)
+{
+	const struct sim_server *s = server_of(p);
+
+	MST_ASSERT(s != NULL);
+	return s->generation;
 }
 
 bool servers_counts(const struct sim_process *p)

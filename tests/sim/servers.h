@@ -20,6 +20,8 @@ struct sim_process *servers_process(uint32_t server);
 /* -1: it is none. */
 int servers_number(const struct sim_process *p);
 
+/* The generation that it is to serve, from 0. */
+uint32_t servers_generation(const struct sim_process *p);
 /* Does it matter what this server decides? Not that of one that is dead, or whose place another has
  * taken. */
 bool servers_counts(const struct sim_process *p);

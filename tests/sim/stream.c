@@ -57,7 +57,7 @@ struct connection {
 struct mst_listener {
 	struct sim_process *owner;
 	uint32_t port;
-	bool closed;
+	bool closed, hidden;
 	struct mst_listener *next;
 };
 
@@ -301,7 +301,7 @@ static struct mst_listener *find(uint32_t port)
 {
 	struct mst_listener *l = streams.listeners;
 
-	while (l != NULL && (l->port != port || l->closed))
+	while (l != NULL && (l->port != port || l->closed || l->hidden))
 		l = l->next;
 	return l;
 }
@@ -537,6 +537,26 @@ void sim_streams_cut(struct sim_process *p)
 	for (struct connection *c = streams.connections; c != NULL; c = c->next)
 		if (is_of(c, p) && c->answered)
 			c->cut = true;
+}
+
+void sim_streams_cut_between(struct sim_process *caller, const struct sim_process *callee,
+			     bool told)
+{
+	look_at_world();
+	for (struct connection *c = streams.connections; c != NULL; c = c->next) {
+		if (c->caller.owner != caller || c->callee.owner != callee || !c->answered)
+			continue;
+		c->cut = true;
+		if (told)
+			break_at(&c->caller);
+	}
+}
+
+void sim_streams_hide(const struct sim_process *p)
+{
+	look_at_world();
+	for (struct mst_listener *l = streams.listeners; l != NULL; l = l->next)
+		l->hidden |= l->owner == p;
 }
 
 void sim_streams_stall(struct sim_process *p, uint64_t span_ns)

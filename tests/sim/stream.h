@@ -25,6 +25,11 @@ extern struct sim_stream_manner sim_stream_manner;
 /* Faults of all connections of @p. */
 void sim_streams_reset(struct sim_process *p); /* both ends learn it */
 void sim_streams_cut(struct sim_process *p);   /* nothing moves any more, and nobody is told */
+/* The connections that @caller has made to @callee are cut. @told: the caller is told. */
+void sim_streams_cut_between(struct sim_process *caller, const struct sim_process *callee,
+			     bool told);
+/* A process that connects finds what another process listens to at the same address. */
+void sim_streams_hide(const struct sim_process *p);
 void sim_streams_stall(struct sim_process *p, uint64_t span_ns); /* nothing moves in the span */
 
 #endif

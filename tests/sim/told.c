@@ -54,6 +54,12 @@ static void check_told(struct obs_worker *w, const struct muster_outcome *out)
 	struct expect_item *item = s != NULL ? obs_item(s, out->ticket - s->tickets_before) : NULL;
 	bool over = obs.finished || out->ticket <= w->tickets_before;
 
+	/* What an earlier leader does beside a later one is seen in its versions alone. */
+	if (obs.plan->generations.apart &&
+	    (item == NULL || (!item->counted && item->of != obs.losses))) {
+		w->last_ticket_told = out->ticket;
+		return;
+	}
 	bool unsent = item == NULL && out->verdict == MUSTER_CANCELLED && over;
 
 	if (out->ticket <= w->last_ticket_told || (item == NULL && !unsent) ||
@@ -113,6 +119,7 @@ void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
 			     ", and is in version %" PRIu64,
 			     w->rank, out->version, out->counted_in);
 	obs_line_moves(w);
+	obs_line_numbered(w, out->generation);
 	obs_line_withdrawn(w, out->withdrawn);
 	if (out->fresh && obs.plan->owner == MUSTER_WORKERS_OWN && w->last_version != UINT64_MAX &&
 	    out->version != w->last_version + 1)
@@ -127,7 +134,8 @@ void obs_outcome(struct obs_worker *w, const struct muster_outcome *out)
 	w->result = out->result;
 	w->result_version = out->version;
 	obs_orders(w, out);
-	if (out->version > 0 && out->set_len > 0 && !obs_is_apart(w))
+	bool seen = !obs.plan->generations.apart || expect_knows(out->version);
+	if (out->version > 0 && out->set_len > 0 && !obs_is_apart(w) && seen)
 		check_set(w, out);
 	if (out->fresh)
 		check_finite(w, out);
