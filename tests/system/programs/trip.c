@@ -24,10 +24,11 @@
  * its process number, and stands still until there is NAME.go. Meanwhile, at exactly that moment,
  * the test does what it wants to any process. It uses only files: a virtual machine has them too.
  *
- * One thread walks: the server's data thread, the worker's own. Dialling is its too. Opening comes
- * before there is a data thread. Another thread says messages, so a plan with `say` has no other
+ * The server's data thread walks, and the worker's own, which also dials. Opening comes before there
+ * is a data thread. The thread of the control side says messages, so a plan with `say` has no other
  * stage.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,20 +130,31 @@ static bool rank_fits(const struct trip_stage *s, const struct mst_link *link)
 	return ((const struct mst_session *)link->user)->who.rank == strtoul(s->rank, NULL, 10);
 }
 
+static bool is_at(const struct trip_stage *s, const char *when, const struct moment *m)
+{
+	return strcmp(s->when, when) == 0 && strcmp(s->what, m->what) == 0 &&
+	       (strcmp(s->kind, ANY) == 0 || strcmp(s->kind, m->kind) == 0) &&
+	       rank_fits(s, m->link) && m->version >= s->version;
+}
+
+/* The thread of the control side and those of the data side come by here. Return: this was the last
+ * moment of all. */
+static bool is_last(const char *when, const struct moment *m)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	bool last = false;
+
+	pthread_mutex_lock(&lock);
+	struct trip_stage *s = stage_now < stage_count ? &stages[stage_now] : NULL;
+	if (s != NULL && is_at(s, when, m) && --s->count == 0)
+		last = ++stage_now == stage_count;
+	pthread_mutex_unlock(&lock);
+	return last;
+}
+
 static void pass(const char *when, const struct moment *m)
 {
-	if (stage_now == stage_count)
-		return;
-	struct trip_stage *s = &stages[stage_now];
-	if (strcmp(s->when, when) != 0 || strcmp(s->what, m->what) != 0)
-		return;
-	if (strcmp(s->kind, ANY) != 0 && strcmp(s->kind, m->kind) != 0)
-		return;
-	if (!rank_fits(s, m->link) || m->version < s->version)
-		return;
-	if (--s->count > 0)
-		return;
-	if (++stage_now == stage_count)
+	if (is_last(when, m))
 		hold();
 }
 
