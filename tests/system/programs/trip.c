@@ -24,9 +24,9 @@
  * its process number, and stands still until there is NAME.go. Meanwhile, at exactly that moment,
  * the test does what it wants to any process. It uses only files: a virtual machine has them too.
  *
- * The server's data thread walks, and the worker's own, which also dials. Opening comes before there
- * is a data thread. The thread of the control side says messages, so a plan with `say` has no other
- * stage.
+ * The threads that walk are the server's data thread, and the worker's own, which also dials.
+ * Opening comes before there is a data thread. The thread of the control side says messages, so a
+ * plan with `say` has no other stage.
  */
 #include <pthread.h>
 #include <stdio.h>
