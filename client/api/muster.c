@@ -65,6 +65,7 @@ static void leave(struct muster *m)
 	struct mst_message *msg = calloc(1, sizeof(*msg));
 	bool told = false;
 
+	mst_reconnect_end(&m->reconnect); /* the end of its session is no loss */
 	if (msg != NULL) {
 		msg->kind = MST_MSG_LEAVE;
 		msg->seq = m->worker.headers;
