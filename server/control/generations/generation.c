@@ -140,6 +140,12 @@ static void note_absent(struct mst_job_generation *g, const struct mst_returning
 		*most = (struct mst_claimed){ .number = of->number, .version = of->version };
 }
 
+bool mst_generation_is_another(const struct mst_job_generation *g, const struct mst_hello *hello)
+{
+	return g->counts && g->is_run_known && mst_hello_returns(hello) &&
+	       strcmp(hello->returning.run, g->now.run) != 0;
+}
+
 int mst_generation_check(struct mst_job_generation *g, const struct mst_hello *hello,
 			 const struct mst_server_options *o, struct mst_reason *why)
 {
@@ -153,7 +159,7 @@ int mst_generation_check(struct mst_job_generation *g, const struct mst_hello *h
 				       "cannot be");
 	if (!g->counts)
 		return not_counted(hello, o, why);
-	if (g->is_run_known && strcmp(of->run, g->now.run) != 0)
+	if (mst_generation_is_another(g, hello))
 		return another_run(g, hello, o, why);
 	if (!g->is_run_known)
 		snprintf(g->now.run, sizeof(g->now.run), "%s", of->run);

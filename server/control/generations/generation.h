@@ -53,6 +53,8 @@ static inline bool mst_hello_returns(const struct mst_hello *hello)
 {
 	return hello->returning.run[0] != '\0';
 }
+/* Does it come back from another run than that of this server? */
+bool mst_generation_is_another(const struct mst_job_generation *g, const struct mst_hello *hello);
 /* May the worker of this hello join? Before the start the first worker that comes back says which
  * run it is.
  * @why: a sentence.

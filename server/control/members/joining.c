@@ -56,7 +56,13 @@ static int check_hello(const struct mst_joining *of, const struct mst_hello *h, 
 	const struct mst_job *j = &of->base->job;
 	const char *job = j->o->job;
 
-	if (mst_job_is_over(j)) {
+	if (strcmp(h->job, job) != 0) {
+		mst_reason_set(why, "there is no job \"%s\" here, this server runs \"%s\"", h->job,
+			       job);
+		return -EINVAL;
+	}
+	/* The end of another run is not that of this worker's. */
+	if (mst_job_is_over(j) && !mst_generation_is_another(&j->generation, h)) {
 		mst_reason_set(why, "job \"%s\" is over: %s", job, j->why.text);
 		return mst_job_over_word(j);
 	}
@@ -64,11 +70,6 @@ static int check_hello(const struct mst_joining *of, const struct mst_hello *h, 
 	if (is_outside(j, h) && !mst_hello_returns(h)) {
 		mst_sentence_refused(why, -ERANGE, h, j->o);
 		return may_be_more(of, h->rank, now_ns) ? -EBUSY : -EINVAL;
-	}
-	if (strcmp(h->job, job) != 0) {
-		mst_reason_set(why, "there is no job \"%s\" here, this server runs \"%s\"", h->job,
-			       job);
-		return -EINVAL;
 	}
 	if (h->owner != j->o->owner) {
 		mst_reason_set(why,

@@ -100,6 +100,19 @@ static void run_that_has_begun_takes_no_claim_of_another(void)
 	CU_ASSERT(says(RUN) && says(now.now.run));
 }
 
+/* A worker that comes back from another run is not told of the end of this one. */
+static void claim_of_another_run_is_known_before_it_is_checked(void)
+{
+	begin(1);
+	CU_ASSERT_FALSE(mst_generation_is_another(&now, &hello)); /* nobody has said the run yet */
+	CU_ASSERT_EQUAL(check(), 0);
+	CU_ASSERT_FALSE(mst_generation_is_another(&now, &hello));
+	claim(OTHER, 9, 100);
+	CU_ASSERT(mst_generation_is_another(&now, &hello));
+	hello.returning = (struct mst_returning){ .number = 0 };
+	CU_ASSERT_FALSE(mst_generation_is_another(&now, &hello)); /* a new process */
+}
+
 /* The ledger ends then, and has to hear of it. */
 static void claim_of_a_later_generation_goes_to_the_ledger(void)
 {
@@ -343,6 +356,8 @@ static CU_TestInfo cases[] = {
 	{ "the first claim says which run it is", first_claim_says_which_run_it_is },
 	{ "a run that has begun takes no claim of another",
 	  run_that_has_begun_takes_no_claim_of_another },
+	{ "a claim of another run is known before it is checked",
+	  claim_of_another_run_is_known_before_it_is_checked },
 	{ "a claim of a later generation goes to the ledger",
 	  claim_of_a_later_generation_goes_to_the_ledger },
 	{ "a server that counts no generations takes no claim",
