@@ -135,7 +135,10 @@ struct mst_notice {
 			uint64_t version;
 			double samples;           /* in all versions; a follower does not know */
 			struct mst_spoilt spoilt; /* SPOILT */
-			char ranks[96]; /* SPOILT: in that version, "0, 1, 4"; "": unknown */
+			/* SPOILT: in that version, "0, 1, 4"; "": unknown. JOIN_TIMEOUT, NOT_BEGUN:
+			 * ranks of the generation before that are none of this one, and lack. */
+			char ranks[96];
+			struct mst_gathered gathered; /* JOIN_TIMEOUT, NOT_BEGUN */
 		} finish;
 		struct {
 			uint64_t version;

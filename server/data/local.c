@@ -60,23 +60,43 @@ static bool local_takes(const struct mst_decider *d)
 	return true;
 }
 
+/* Adds a rank to a list of them. Return: there is room for more. */
+static bool add_rank(char *list, size_t len, uint32_t rank)
+{
+	size_t used = strlen(list);
+
+	if (used + 24 > len) {
+		snprintf(list + used, len - used, ", ...");
+		return false;
+	}
+	snprintf(list + used, len - used, "%s%" PRIu32, used > 0 ? ", " : "", rank);
+	return true;
+}
+
 /* Written down at once: the record is kept no longer than its buffer. The first is the one that
  * ends the job. */
 static void see_spoilt(struct mst_local *l, const struct mst_spoilt *spoilt)
 {
 	const struct mst_record *record = mst_ledger_record_of(l->ledger, spoilt->version);
-	size_t used = 0, len = sizeof(l->spoilt_ranks);
 
 	if (l->spoilt.version != 0)
 		return;
 	l->spoilt = *spoilt;
 	for (uint32_t i = 0; record != NULL && i < record->share_count; i++) {
-		if (used + 24 > len) {
-			snprintf(l->spoilt_ranks + used, len - used, ", ...");
+		if (!add_rank(l->spoilt_ranks, sizeof(l->spoilt_ranks), record->share[i].rank))
 			return;
-		}
-		used += (size_t)snprintf(l->spoilt_ranks + used, len - used, "%s%" PRIu32,
-					 i > 0 ? ", " : "", record->share[i].rank);
+	}
+}
+
+/* A start has failed. */
+static void fill_gathered(const struct mst_local *l, struct mst_notice *notice)
+{
+	mst_ledger_gathered(l->ledger, &notice->finish.gathered);
+	notice->finish.ranks[0] = '\0';
+	for (uint32_t rank = 0; rank < notice->finish.gathered.workers; rank++) {
+		if (mst_ledger_lacks_outside(l->ledger, rank) &&
+		    !add_rank(notice->finish.ranks, sizeof(notice->finish.ranks), rank))
+			return;
 	}
 }
 
@@ -332,6 +352,9 @@ static void note_decision(const struct mst_local *l, const struct mst_decision *
 		notice.finish.samples = mst_ledger_samples(l->ledger);
 		notice.finish.spoilt = l->spoilt;
 		memcpy(notice.finish.ranks, l->spoilt_ranks, sizeof(notice.finish.ranks));
+		if (d->finish.why == MST_FINISH_JOIN_TIMEOUT ||
+		    d->finish.why == MST_FINISH_NOT_BEGUN)
+			fill_gathered(l, &notice);
 		break;
 	default:
 		return;

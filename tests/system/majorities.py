@@ -143,7 +143,9 @@ def half_of_the_ranks_do_not_start(a):
         job.server.kill()
         job.lead()
         status, log = job.server.end(SECONDS)
-        check(f"the start fails with {status}: {log[-300:]}", status == 1 and "2, 3" in log)
+        check(f"the start fails with {status}: {log[-900:]}", status == 1 and
+              "missing: rank 2, 3; of 4 ranks 2 have come back, and a start without the others "
+              "needs 3, more than half" in log)
         check("it has not begun", began(job.server) == (0, 0))
 
 

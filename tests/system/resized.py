@@ -334,6 +334,23 @@ def under_muster_run(a):
                  said, f"{servers} servers: the run ends with {status}: {said}")
 
 
+def ranks_that_are_left_out_are_awaited_by_name(a):
+    """All ranks of the smaller job are there, and the others may be with another server."""
+    with Resized(a, 4) as job:
+        job.join_all(*WORDS, workers=4)
+        job.is_at(3)
+        for worker in job.worker[2:]:
+            worker.kill()
+        job.server.kill()
+        job.options[1] = "2"
+        job.options[job.options.index("--join-timeout") + 1] = "2s"
+        job.lead()
+        status, log = job.server.end(SECONDS)
+        check(f"the start fails with {status}: {log[-900:]}", status == 1 and
+              "all 2 workers are there, but the job had 4 before, of which only 2 have come back "
+              "within 2 s" in log and "missing: rank 2, 3" in log and "--workers 4" in log)
+
+
 def nothing_else_is_taken(a):
     with Resized(a, 3, "--policy", "ksync:2", "--min-workers", "2") as job:
         job.join_all(*WORDS, workers=3)
@@ -363,7 +380,8 @@ def nothing_else_is_taken(a):
 CASES = cases(four_grow_to_eight_and_shrink_to_three, another_command_line,
               old_command_line_goes_on_with_the_number_in_force,
               server_is_killed_while_new_ranks_are_awaited, two_servers_begin_anew, over_tcp,
-              servers_own, under_muster_run, nothing_else_is_taken)
+              servers_own, under_muster_run, ranks_that_are_left_out_are_awaited_by_name,
+              nothing_else_is_taken)
 if __name__ == "__main__":
     main(CASES, "musterd", "muster", "worker", "library",
          paths=("four_grow_to_eight_and_shrink_to_three", "two_servers_begin_anew",

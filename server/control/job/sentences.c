@@ -264,6 +264,61 @@ void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *los
 	}
 }
 
+/* All may be there. */
+static void add_missing(struct mst_reason *out, const char *absent)
+{
+	if (absent[0] != '\0')
+		mst_reason_add(out, "; missing: rank %s", absent);
+}
+
+/* All ranks of this generation are there, and more of the one before have to be. */
+static void lacks_outside(struct mst_reason *out, const struct mst_gathered *g, const char *outside,
+			  const struct mst_server_options *o)
+{
+	mst_reason_set(out,
+		       "all %" PRIu32 " workers are there, but the job had %" PRIu32
+		       " before, of which only %" PRIu32 " have come back within %.3g s "
+		       "(--join-timeout), and %" PRIu32
+		       " have to: more than half, for the others may be with another server; "
+		       "missing: rank %s: let them call here, too, or start this server with "
+		       "--workers %" PRIu32 ", and new processes of these ranks",
+		       o->workers, g->workers, g->claims, seconds(o->join_timeout_ns),
+		       mst_majority(g->workers), outside, g->workers);
+}
+
+void mst_sentence_gathered(struct mst_reason *out, const struct mst_gathered *g, const char *absent,
+			   const char *outside, const struct mst_server_options *o)
+{
+	uint32_t majority = mst_majority(g->workers);
+
+	if (absent[0] == '\0') {
+		if (outside[0] != '\0')
+			lacks_outside(out, g, outside, o);
+		return;
+	}
+	if (g->least < majority)
+		mst_reason_add(out,
+			       "; a start needs all, since --min-workers %" PRIu32
+			       " is at most half of %" PRIu32 ": start the others",
+			       g->least, g->workers);
+	else if (g->claims < majority)
+		mst_reason_add(out,
+			       "; of %" PRIu32 " ranks %" PRIu32
+			       " have come back, and a start without the others needs %" PRIu32
+			       ", more than half, for the others may be with another server: let "
+			       "them call here, or start new processes of them: with all %" PRIu32
+			       " the job goes on",
+			       g->workers, g->claims, majority, o->workers);
+	else if (g->started < g->least)
+		mst_reason_add(out,
+			       "; %" PRIu32 " have started, and a start without the others needs "
+			       "--min-workers %" PRIu32 ": start the others",
+			       g->started, g->least);
+	if (outside[0] != '\0')
+		mst_reason_add(out, "; rank %s of the %" PRIu32 " before would count, too", outside,
+			       g->workers);
+}
+
 void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, const char *absent,
 			   const struct mst_server_options *o)
 {
@@ -284,19 +339,18 @@ void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, cons
 	case MST_FINISH_NOT_BEGUN:
 		mst_reason_set(out,
 			       "not all of %" PRIu32
-			       " workers started within %.3g s (--join-timeout); "
-			       "missing: rank %s",
-			       o->workers, seconds(o->join_timeout_ns), absent);
+			       " workers started within %.3g s (--join-timeout)",
+			       o->workers, seconds(o->join_timeout_ns));
+		add_missing(out, absent);
 		break;
 	case MST_FINISH_TOO_FEW:
-		mst_reason_set(out,
-			       "fewer than %" PRIu32
-			       " live workers (--min-workers); missing: rank %s",
-			       mst_server_options_min_workers(o), absent);
+		mst_reason_set(out, "fewer than %" PRIu32 " live workers (--min-workers)",
+			       mst_server_options_min_workers(o));
+		add_missing(out, absent);
 		break;
 	case MST_FINISH_LOSS:
-		mst_reason_set(out, "a worker was lost and --on-loss is fail; missing: rank %s",
-			       absent);
+		mst_reason_set(out, "a worker was lost and --on-loss is fail");
+		add_missing(out, absent);
 		break;
 	case MST_FINISH_SERVER:
 		mst_reason_set(out, "a server of the job is gone, and its part of the vector");
@@ -307,8 +361,8 @@ void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, cons
 	case MST_FINISH_STOOD:
 		mst_reason_set(out,
 			       "workers have given this server up, so that fewer are left than "
-			       "the job needs; missing: rank %s",
-			       absent);
+			       "the job needs");
+		add_missing(out, absent);
 		break;
 	case MST_FINISH_SUPERSEDED:
 		mst_reason_set(out, "a worker has come back that has been at the start of a later "

@@ -36,6 +36,11 @@ struct mst_eviction {
 };
 void mst_sentence_evicted(struct mst_reason *out, const struct mst_eviction *loss,
 			  const struct mst_server_options *o);
+/* What a start that has failed lacks, where it is not each rank (--server-patience): added to its
+ * sentence. @absent: as below; @outside: ranks of the generation before that are none of this one,
+ * and have not come. */
+void mst_sentence_gathered(struct mst_reason *out, const struct mst_gathered *g, const char *absent,
+			   const char *outside, const struct mst_server_options *o);
 /* Why the job ended. @absent: the ranks that are missing, as "1, 4" ("": none). */
 void mst_sentence_finished(struct mst_reason *out, enum mst_finish_why why, const char *absent,
 			   const struct mst_server_options *o);

@@ -131,6 +131,25 @@ static bool judge_goal(const struct mst_job *j, const struct mst_notice *notice,
 	return left;
 }
 
+/* Has a start failed of another generation than the first? */
+static bool lacks_of_before(const struct mst_job *j, const struct mst_notice *notice)
+{
+	return j->generation.counts && (notice->finish.why == MST_FINISH_NOT_BEGUN ||
+					notice->finish.gathered.workers > j->o->workers);
+}
+
+static void say_gathered(const struct mst_leading *l, const struct mst_notice *notice,
+			 const char *absent, struct mst_reason *why)
+{
+	const struct mst_job *j = &l->base->job;
+
+	mst_sentence_gathered(why, &notice->finish.gathered, absent, notice->finish.ranks, j->o);
+	if (absent[0] == '\0')
+		mst_start_sender_name(&l->base->front, why);
+	else if (l->refused > 0)
+		mst_reason_add(why, "; the last that was refused: %.300s", l->refusal.text);
+}
+
 static void why_finished(const struct mst_leading *l, const struct mst_notice *notice,
 			 struct mst_reason *why)
 {
@@ -156,6 +175,8 @@ static void why_finished(const struct mst_leading *l, const struct mst_notice *n
 		bool of_server = mst_leading_nobody_came(l, why);
 		if (!of_server && mst_job_lacks_checkpoint(j))
 			say_checkpoint(j, why);
+		else if (!of_server && lacks_of_before(j, notice))
+			say_gathered(l, notice, absent, why);
 		else if (!of_server && absent[0] == '\0')
 			mst_start_sender_name(&l->base->front, why);
 		else if (!of_server && j->generation.counts && l->refused > 0)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "common/base/assert.h"
+#include "common/base/bitset.h"
 #include "server/core/ledger/phases/answers.h"
 #include "server/core/ledger/phases/finish.h"
 #include "server/core/ledger/phases/judge.h"
@@ -445,6 +446,16 @@ uint32_t mst_ledger_next_found(struct mst_ledger *l)
 void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out)
 {
 	mst_save_keep(l, out);
+}
+
+void mst_ledger_gathered(struct mst_ledger *l, struct mst_gathered *out)
+{
+	mst_start_gathered(l, out);
+}
+
+bool mst_ledger_lacks_outside(const struct mst_ledger *l, uint32_t rank)
+{
+	return rank >= l->cfg.workers && !mst_bitset_test(l->outside.ranks, rank);
 }
 
 double mst_ledger_samples(const struct mst_ledger *l)

@@ -29,6 +29,7 @@
 #include "server/core/ledger/decision.h"
 #include "server/core/ledger/event.h"
 #include "server/core/ledger/verdicts.h"
+#include "server/core/policy/majority.h"
 #include "server/core/stragglers/straggler.h"
 
 struct mst_ledger;
@@ -105,6 +106,11 @@ uint32_t mst_ledger_next_found(struct mst_ledger *l);
 /* Writes what a checkpoint of the version that is being saved keeps. To be called for each SAVE
  * before the next event. @out->rank has room for every rank of the job. */
 void mst_ledger_keep(const struct mst_ledger *l, struct mst_kept *out);
+
+/* The ranks that the start counts. To be asked before it, or when it has failed. */
+void mst_ledger_gathered(struct mst_ledger *l, struct mst_gathered *out);
+/* Is this rank, of the generation before, none of this one, and has not come? */
+bool mst_ledger_lacks_outside(const struct mst_ledger *l, uint32_t rank);
 
 /* The samples in all versions. */
 double mst_ledger_samples(const struct mst_ledger *l);

@@ -9,7 +9,6 @@
 #include "server/core/ledger/state/open_step.h"
 #include "server/core/ledger/state/resized.h"
 #include "server/core/ledger/state/returns.h"
-#include "server/core/policy/majority.h"
 
 /* ---- the beginning ---- */
 
@@ -185,19 +184,34 @@ static bool is_known(const struct mst_ledger *l, const struct mst_claimed *newes
 	return newest->number > 0 || (l->cfg.owner == MUSTER_SERVERS_OWN && l->resumes);
 }
 
+static struct mst_gathered gathered(const struct mst_ledger *l, const struct mst_claimed *newest)
+{
+	struct mst_gathered g = { .workers = mst_resized_before(l, newest),
+				  .least = l->rule.min_workers,
+				  .started = mst_life_count(l) };
+
+	g.claims = mst_resized_claims(l, g.workers);
+	return g;
+}
+
+void mst_start_gathered(struct mst_ledger *l, struct mst_gathered *out)
+{
+	struct mst_claimed newest = mst_returns_newest(l);
+
+	*out = gathered(l, &newest);
+}
+
 /* May the generation start with those that have started? Where any loss fails the job, a start
  * without a rank would be one. */
 static bool may_lack_some(struct mst_ledger *l)
 {
-	struct mst_gathered g = { .least = l->rule.min_workers, .started = mst_life_count(l) };
-
-	if (l->cfg.generation_id == 0 || l->rule.on_loss == MST_LOSS_FAIL || g.started < g.least)
+	if (l->cfg.generation_id == 0 || l->rule.on_loss == MST_LOSS_FAIL ||
+	    mst_life_count(l) < l->rule.min_workers)
 		return false;
 	struct mst_claimed newest = mst_returns_newest(l);
 	if (!is_known(l, &newest))
 		return false;
-	g.workers = mst_resized_before(l, &newest);
-	g.claims = mst_resized_claims(l, g.workers);
+	struct mst_gathered g = gathered(l, &newest);
 	return mst_majority_starts(&g);
 }
 

@@ -120,7 +120,70 @@ static void who_leaves_without_all_it_announced_is_told_of_truly(void)
 			       "rank 3 was silent for its lease of 5 s: stopped, or cut off");
 }
 
+static bool names(const struct mst_reason *text, const char *what)
+{
+	return strstr(text->text, what) != NULL;
+}
+
+static void only_ranks_that_are_missing_are_named(void)
+{
+	static const enum mst_finish_why all[] = { MST_FINISH_JOIN_TIMEOUT, MST_FINISH_NOT_BEGUN,
+						   MST_FINISH_TOO_FEW, MST_FINISH_LOSS,
+						   MST_FINISH_STOOD };
+	struct mst_server_options o = { .workers = 3, .join_timeout_ns = 2 * MST_SECOND };
+	struct mst_reason text;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		mst_sentence_finished(&text, all[i], "1, 2", &o);
+		CU_ASSERT(names(&text, "; missing: rank 1, 2"));
+		mst_sentence_finished(&text, all[i], "", &o);
+		CU_ASSERT_FALSE(names(&text, "missing"));
+	}
+}
+
+static struct mst_reason lacking(struct mst_gathered g, const char *absent, const char *outside)
+{
+	struct mst_server_options o = { .workers = 4, .join_timeout_ns = 2 * MST_SECOND };
+	struct mst_reason text;
+
+	mst_sentence_finished(&text, MST_FINISH_NOT_BEGUN, absent, &o);
+	mst_sentence_gathered(&text, &g, absent, outside, &o);
+	return text;
+}
+
+static void start_that_fails_says_how_many_it_needs(void)
+{
+	struct mst_reason text = lacking((struct mst_gathered){ 4, 3, 2, 2 }, "2, 3", "");
+
+	CU_ASSERT(names(&text, "missing: rank 2, 3; of 4 ranks 2 have come back"));
+	CU_ASSERT(names(&text, "needs 3, more than half") && names(&text, "new processes"));
+	/* a new process has started, and does not count for the majority */
+	text = lacking((struct mst_gathered){ 4, 3, 3, 2 }, "3", "");
+	CU_ASSERT(names(&text, "of 4 ranks 2 have come back"));
+	text = lacking((struct mst_gathered){ 4, 2, 3, 3 }, "3", "");
+	CU_ASSERT(names(&text, "needs all, since --min-workers 2 is at most half of 4"));
+	text = lacking((struct mst_gathered){ 4, 4, 3, 3 }, "3", "");
+	CU_ASSERT(names(&text, "3 have started") && names(&text, "--min-workers 4"));
+}
+
+/* The generation before had more workers. */
+static void start_that_fails_names_ranks_that_are_left_out(void)
+{
+	struct mst_reason text = lacking((struct mst_gathered){ 9, 3, 4, 4 }, "", "5, 8");
+
+	CU_ASSERT(names(&text, "all 4 workers are there, but the job had 9 before"));
+	CU_ASSERT(names(&text, "only 4 have come back within 2 s") &&
+		  names(&text, "and 5 have to"));
+	CU_ASSERT(names(&text, "missing: rank 5, 8") && names(&text, "--workers 9"));
+	text = lacking((struct mst_gathered){ 9, 5, 3, 3 }, "2", "5, 8");
+	CU_ASSERT(names(&text, "missing: rank 2;") && names(&text, "rank 5, 8 of the 9 before"));
+}
+
 static CU_TestInfo cases[] = {
+	{ "only ranks that are missing are named", only_ranks_that_are_missing_are_named },
+	{ "a start that fails says how many it needs", start_that_fails_says_how_many_it_needs },
+	{ "a start that fails names ranks that are left out",
+	  start_that_fails_names_ranks_that_are_left_out },
 	{ "who leaves without all it announced is told of truly",
 	  who_leaves_without_all_it_announced_is_told_of_truly },
 	{ "every policy has a true sentence", every_policy_has_a_true_sentence },
