@@ -237,8 +237,9 @@ static bool may_join_again(struct muster *m, struct mst_network_choice *choice,
 	return true;
 }
 
-/* The server was lost after its welcome, and another one takes its place. */
-static bool may_try_next(struct muster *m, uint64_t deadline_ns)
+/* The server was lost after its welcome, and another one takes its place. That one may be reached
+ * over networks over which the lost one could not be any more. */
+static bool may_try_next(struct muster *m, struct mst_network_choice *choice, uint64_t deadline_ns)
 {
 	if (!m->session.told.again || !mst_client_session_returns(&m->session) ||
 	    mst_left_ns(deadline_ns) == 0)
@@ -247,6 +248,7 @@ static bool may_try_next(struct muster *m, uint64_t deadline_ns)
 	mst_contiguous_unmap(&m->contiguous);
 	mst_worker_fini(&m->worker);
 	mst_clip_fini(&m->clip);
+	mst_network_choice_init(choice, &m->settings.networks);
 	mst_sleep_ns(RETRY_NS);
 	return true;
 }
@@ -297,8 +299,8 @@ int mst_handle_join(struct muster *m)
 	mst_network_choice_init(&choice, &m->settings.networks);
 	do {
 		rc = join_once(m, &choice, deadline_ns);
-	} while (rc != 0 &&
-		 (may_join_again(m, &choice, deadline_ns) || may_try_next(m, deadline_ns)));
+	} while (rc != 0 && (may_join_again(m, &choice, deadline_ns) ||
+			     may_try_next(m, &choice, deadline_ns)));
 	m->session.passed = choice.passed;
 	if (rc == 0)
 		tell_joined(m);

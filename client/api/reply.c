@@ -42,8 +42,7 @@ int mst_reply_await(struct muster *m, const struct mst_reply *r)
 			return rc;
 		if (slept == -ETIMEDOUT)
 			return time_is_over(m, r);
-		rc = mst_handle_serve(
-			m); /* the start of a later generation may ask for something */
+		rc = mst_handle_serve(m);
 		if (rc == 0)
 			rc = mst_engine_watch(&m->engine, &watch);
 		if (rc == 0)

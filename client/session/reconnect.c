@@ -57,7 +57,7 @@ static void nap(const struct mst_reconnect *c, uint64_t ns)
 		mst_sleep_ns(left_ns < NAP_NS ? left_ns : NAP_NS);
 }
 
-/* That the leader has told of. */
+/* The generation of the session, as far as the leader has told of it. */
 static const struct mst_generation *begun(const struct mst_told *told)
 {
 	return told->begun ? &told->begins.generation : &told->welcome.generation;
@@ -123,10 +123,10 @@ static bool is_allowed(struct mst_reconnect *c)
 /* A program that waits for minutes without a word looks like one that hangs. */
 static void tell_waiting(const struct mst_reconnect *c, uint64_t *tell_ns)
 {
-	if (mst_left_ns(*tell_ns) > 0 && !c->strange)
+	bool told = *tell_ns == MST_NEVER;
+
+	if (told || (mst_left_ns(*tell_ns) > 0 && !c->strange))
 		return;
-	if (*tell_ns == MST_NEVER)
-		return; /* once is enough */
 	*tell_ns = MST_NEVER;
 	mst_warn("rank %" PRIu32
 		 " in job \"%s\" has lost its server, and no other lets it come back "

@@ -313,9 +313,12 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 	for (;;) {
 		mst_control_step(s->control, mst_now_ns());
 		mst_control_look(s->control, &s->told);
-		if (s->told.error != 0)
+		/* The end of the connection may come with the welcome: a session has begun, and is
+		 * lost. */
+		bool lost = s->told.welcomed && s->told.again;
+		if (s->told.error != 0 && !lost)
 			return refused(s);
-		if (s->told.welcomed && (!s->told.send_table || send_table(s))) {
+		if (s->told.welcomed && (lost || !s->told.send_table || send_table(s))) {
 			s->welcome = s->told.welcome;
 			return 0;
 		}
@@ -332,13 +335,6 @@ static int await_welcome(struct mst_client_session *s, uint64_t deadline_ns)
 	}
 }
 
-/* The server was lost before this worker has read its welcome, which has come with the end of the
- * connection. */
-static bool is_lost_after_all(const struct mst_client_session *s)
-{
-	return s->told.welcomed && s->told.again && s->told.welcome.server_patience_ns > 0;
-}
-
 /* Is another hello to be said? A server that is busy takes the worker later; @unheard hellos were
  * not heard. */
 static bool is_to_ask_again(const struct mst_client_session *s, int unheard, int rc,
@@ -350,7 +346,7 @@ static bool is_to_ask_again(const struct mst_client_session *s, int unheard, int
 		return false;
 	if (rc == -EBUSY)
 		mst_sleep_ns(left_ns < BUSY_NS ? left_ns : BUSY_NS);
-	else if (is_lost_after_all(s) || (s->told.unheard && unheard < HELLOS_MAX))
+	else if (s->told.unheard && unheard < HELLOS_MAX)
 		mst_sleep_ns(RETRY_NS);
 	else
 		return false;
